@@ -426,7 +426,8 @@ def _sequential(body: Body, rows: frozenset[str]) -> Body:
                 nodes.append(replace(node, kind=LoopKind.VECTOR))
             case For(kind=LoopKind.PARALLEL):
                 inner = _sequential(node.body, rows)
-                nodes.append(replace(node, kind=LoopKind.SEQUENTIAL, body=inner, reductions=()))
+                in_order = replace(node, kind=LoopKind.SEQUENTIAL, body=inner)
+                nodes.append(in_order.annotated(reductions=()))
             case For() | While():
                 nodes.append(replace(node, body=_sequential(node.body, rows)))
             case If():

@@ -77,7 +77,7 @@ STAGES = {
     "ir", "frontend", "schedule", "transforms", "strategy", "model", "emit", "proof", "proving",
     "pipeline",
 }  # fmt: skip
-RUNTIME_IR = {"source", "expr", "types", "library", "array", "loops", "host"}
+RUNTIME_IR = {"annotations", "source", "expr", "types", "library", "array", "loops", "host"}
 ISL = {"ir", "schedule", "transforms", "strategy", "proof", "report", "frontend", "cli"}
 ISL_FILES = {
     PACKAGE / "emit" / "lower_scop.py",

@@ -338,7 +338,7 @@ class BodyEmitter:
         """Print a row recurrence, vectorized across the rows."""
         found = row_recurrence(loop, loop.lanes, self.frame.rows)
         if found is None:
-            return self._settled_loop(replace(loop, lanes=1))
+            return self._settled_loop(loop.annotated(lanes=1))
         begins: list[str] = []
         upper = self._bound(loop.upper, f"{self.name(loop.iter)}_hi", begins)
         printer = emit.register_transpose.TransposePrinter(
@@ -390,7 +390,7 @@ class BodyEmitter:
         """Print a loop that the compiler vectorizes, with nontemporal stores."""
         stores = emit.nontemporal_loops.nontemporal_stores(loop, self.frame.rows)
         if not stores:
-            return self._settled_loop(replace(loop, streams=()))
+            return self._settled_loop(loop.annotated(streams=()))
         pragma = simd_pragma(loop, self.printer)
         streaming = emit.nontemporal_loops.NontemporalPrinter
         printing = streaming(loop, stores, self.printer, inner._body_seen, self._own, pragma)

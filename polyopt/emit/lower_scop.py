@@ -254,10 +254,8 @@ class _Lowering:
         self.atomic = around
         label = f"{band.label}[{position}]"
         pipeline, group = member.pipeline, member.group
-        return For(
-            iterator, lower, upper, step.step, member.kind, body, label,
-            pipeline=pipeline, group=group, finishes=member.finishes,
-        )  # fmt: skip
+        loop = For(iterator, lower, upper, step.step, member.kind, body, label)
+        return loop.annotated(pipeline=pipeline, group=group, finishes=member.finishes)
 
     def call(self, step: AstCall, names: dict[str, Expr]) -> Body:
         statement = self.scop.statement(step.name)

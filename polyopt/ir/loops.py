@@ -8,14 +8,29 @@ from __future__ import annotations
 
 from enum import Enum, unique
 from operator import is_
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from polyopt.dataclass import dataclass, replace
+from polyopt.ir.annotations import (
+    Annotation,
+    Finishes,
+    Grouped,
+    Lanes,
+    Pipeline,
+    Reductions,
+    Streams,
+    merged,
+)
 from polyopt.ir.array import Array
 from polyopt.ir.expr import BinaryOp, Expr, Load, Symbol, VectorLoad, show
 from polyopt.ir.source import Signature
 from polyopt.ir.types import DType
 from polyopt.never import assert_never
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from polyopt.ir.annotations import Values
 
 
 @unique
@@ -39,25 +54,15 @@ CONCURRENT = frozenset((LoopKind.PARALLEL, LoopKind.VECTOR, LoopKind.BLOCK, Loop
 
 
 @dataclass(frozen=True, slots=True)
-class Pipeline:
-    """Copies into shared arrays run `stages` - 1 iterations ahead, if `is_async` in the background.
-
-    Each such array has a part for every stage; an iteration uses the part of its number modulo
-    `stages`.
-    """
-
-    stages: int
-    is_async: bool
-
-
-@dataclass(frozen=True, slots=True)
 class For:
     """`for iter in range(lower, upper, step)`; `step` > 0, `upper` is exclusive.
 
-    `label` names the schedule band member it came from.  `reductions` are locals that each thread
-    or lane accumulates on its own and combines by the operator at the end.  `lanes` > 1 asks for a
-    VECTOR loop as explicit vectors of that many elements.  `pipeline` is what a step asks for, or
-    how the copies in the loop were arranged.
+    `label` names the schedule band member it came from.  What few loops have is in `annotations`,
+    to be read by the properties and changed by `annotated`.
+
+    `reductions` are locals that each thread or lane accumulates on its own and combines by the
+    operator at the end.  `lanes` > 1 asks for a VECTOR loop as explicit vectors of that many
+    elements.  `pipeline` is what a step asks for, or how the copies in the loop were arranged.
 
     A THREAD loop with a reduction is the innermost of its nest, and all that it does is `target =
     target op value` of one element for all of its iterations: neighbouring threads of a warp have a
@@ -80,12 +85,51 @@ class For:
     kind: LoopKind
     body: Body
     label: str = ""
-    reductions: tuple[tuple[BinaryOp, Symbol], ...] = ()
-    lanes: int = 1
-    pipeline: Pipeline | None = None
-    group: int = 1
-    finishes: bool = False
-    streams: tuple[tuple[str, Symbol], ...] = ()
+    annotations: tuple[Annotation, ...] = ()
+
+    @property
+    def reductions(self) -> tuple[tuple[BinaryOp, Symbol], ...]:
+        """Operators and the locals, or arrays, that they combine at the end."""
+        for one in self.annotations:
+            if isinstance(one, Reductions):
+                return one.combined
+        return ()
+
+    @property
+    def lanes(self) -> int:
+        """Elements of explicit vectors, or places for iterations."""
+        for one in self.annotations:
+            if isinstance(one, Lanes):
+                return one.count
+        return 1
+
+    @property
+    def pipeline(self) -> Pipeline | None:
+        """How the copies in the loop run ahead."""
+        return next((one for one in self.annotations if isinstance(one, Pipeline)), None)
+
+    @property
+    def group(self) -> int:
+        """Iterations of a BLOCK loop that start side by side."""
+        return next((one.size for one in self.annotations if isinstance(one, Grouped)), 1)
+
+    @property
+    def finishes(self) -> bool:
+        """Whether the last block of the kernel before runs the one that the loop is in."""
+        return any(isinstance(one, Finishes) for one in self.annotations)
+
+    @property
+    def streams(self) -> tuple[tuple[str, Symbol], ...]:
+        """Arrays whose stores may go past the caches, and locals that tell whether they do."""
+        for one in self.annotations:
+            if isinstance(one, Streams):
+                return one.stores
+        return ()
+
+    def annotated(self, **values: Unpack[Values]) -> For:
+        """Return the loop with other values of some annotations; defaults take them away."""
+        annotations = merged(self.annotations, values)
+        return self if annotations == self.annotations else replace(self, annotations=annotations)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ from polyopt.never import assert_never
 
 __all__ = ["VERSION", "RecordError", "decode", "encode"]
 
-VERSION = 1
+VERSION = 2
 MAX_RECORDS = 500_000
 MAX_SIZE = 5_000_000
 """Records a value may hold when records that are used twice count twice."""
@@ -205,7 +205,7 @@ def decode(data: object, cls: type[_T]) -> _T:
     """Return the value of class `cls` that `encode` wrote as `data`."""
     match data:
         case {"version": version, "records": list(rows), **rest} if not rest:
-            if version != VERSION or isinstance(version, bool):
+            if version != VERSION or type(version) is not int:
                 raise RecordError(f"version {version!r} is not {VERSION}")
             if not 0 < len(rows) <= MAX_RECORDS:
                 raise RecordError(f"{len(rows)} records; at most {MAX_RECORDS} are read")

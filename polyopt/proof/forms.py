@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from polyopt.ir.annotations import merged
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -117,6 +118,8 @@ def _loop(loop: For) -> None:
     _index(loop.upper)
     if loop.step < 1:
         raise _Malformed(loop.iter, "the loop makes no progress")
+    if merged(loop.annotations, {}) != loop.annotations:
+        raise _Malformed(loop.iter, "its annotations are not one of a kind, in order")
     if loop.group < 1 or (loop.group > 1 and loop.kind is not LoopKind.BLOCK):
         raise _Malformed(loop.iter, "only blocks are in groups, of at least one")
     if loop.kind is LoopKind.EXTREMUM and extremum_of(loop) is None:

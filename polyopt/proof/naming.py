@@ -74,7 +74,7 @@ def _combining(node: Node, old: str, fresh: str) -> Node:
     """Return `node` where threads that combine into array `old` do so into `fresh`."""
     if isinstance(node, For) and node.kind is LoopKind.THREAD:
         own = ((op, replace(s, name=fresh) if s.name == old else s) for op, s in node.reductions)
-        node = replace(node, reductions=tuple(own))
+        node = node.annotated(reductions=tuple(own))
     return with_bodies(
         node, tuple(tuple(_combining(n, old, fresh) for n in part) for part in bodies(node))
     )
@@ -135,7 +135,7 @@ def _inner(node: Node, old: str, fresh: str) -> Node:
         reductions = tuple(
             (op, replace(s, name=fresh) if s.name == old else s) for op, s in node.reductions
         )
-        node = replace(node, reductions=reductions)
+        node = node.annotated(reductions=reductions)
     return with_bodies(
         node, tuple(tuple(_inner(n, old, fresh) for n in part) for part in bodies(node))
     )

@@ -191,7 +191,7 @@ def _summing(loop: Node, join: _Join) -> Node:
     if whole.kind not in CONCURRENT:
         return whole
     symbol = Symbol(join.total.array, join.total.dtype)
-    return replace(whole, reductions=(*whole.reductions, (join.op, symbol)))
+    return whole.annotated(reductions=(*whole.reductions, (join.op, symbol)))
 
 
 def _combining(node: Node, join: _Join) -> Node:
@@ -201,7 +201,7 @@ def _combining(node: Node, join: _Join) -> Node:
             (op, replace(s, name=join.total.array) if s.name == join.part else s)
             for op, s in node.reductions
         )
-        node = replace(node, reductions=tuple(own))
+        node = node.annotated(reductions=tuple(own))
     parts = tuple(tuple(_combining(n, join) for n in part) for part in bodies(node))
     return with_bodies(node, parts)
 

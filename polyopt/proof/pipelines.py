@@ -131,7 +131,7 @@ def _undone(nodes: list[Node], position: int, loop: For) -> Body | None:
         for name, n in declared.items()
         if name in arrays
     )
-    whole = replace(loop, body=(*inner, *copies, *used), pipeline=None)
+    whole = replace(loop, body=(*inner, *copies, *used)).annotated(pipeline=None)
     before = (n for n in nodes[: position - 1] if not _declares(n, arrays))
     return (*before, whole, *nodes[position + 1 :])
 

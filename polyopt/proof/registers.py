@@ -243,7 +243,7 @@ def _on_elements(node: Node, cells: Mapping[str, Load | VectorLoad]) -> Node:
                 renewed.steps,
             )
         case For():
-            node = _only_own(replace(node, reductions=_combined(node, cells)), rule)
+            node = _only_own(node.annotated(reductions=_combined(node, cells)), rule)
         case _:
             node = _only_own(node, rule)
     inner = tuple(tuple(_on_elements(n, cells) for n in part) for part in bodies(node))
@@ -345,7 +345,7 @@ def _noting(node: Node, name: str, assign: Assign) -> Node:
             return If(cast.operand, (noted,))
         case For():
             own = tuple((op, s) for op, s in node.reductions if s.name != name)
-            node = replace(node, reductions=own)
+            node = node.annotated(reductions=own)
         case _:
             pass
     inner = tuple(tuple(_noting(n, name, assign) for n in part) for part in bodies(node))

@@ -12,8 +12,9 @@ import islpy as isl
 
 from polyopt.errors import BudgetError
 from polyopt.ir.affine import quota
+from polyopt.ir.annotations import Pipeline
 from polyopt.ir.expr import Iter, Load, show, walk
-from polyopt.ir.loops import LoopKind, Pipeline
+from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Access, Statement
 from polyopt.ir.source import Layout
 from polyopt.schedule.schedule import Schedule

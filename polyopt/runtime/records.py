@@ -15,6 +15,15 @@ from types import NoneType
 
 from polyopt.dataclass import fields
 from polyopt.errors import Loc
+from polyopt.ir.annotations import (
+    Annotation,
+    Finishes,
+    Grouped,
+    Lanes,
+    Pipeline,
+    Reductions,
+    Streams,
+)
 from polyopt.ir.array import Array, Role, Turn
 from polyopt.ir.expr import (
     Binary,
@@ -47,7 +56,6 @@ from polyopt.ir.loops import (
     If,
     Kernel,
     LoopKind,
-    Pipeline,
     SetLocal,
     While,
 )
@@ -90,7 +98,7 @@ _RECORDS: dict[str, type] = {
         Const, Iter, Param, Symbol, Load, Unary, Binary, Compare, Call, Select, Cast,
         DeviceProgram, DeviceSource, KernelEntry, KernelParam, Array, Turn,
         For, While, If, Break, Fail, Declare, SetLocal, AllocateArray, CallLibrary, Kernel,
-        Gathered,
+        Gathered, Reductions, Lanes, Pipeline, Grouped, Finishes, Streams,
     )
 }  # fmt: skip
 _ENUMS: dict[str, type[Enum]] = {
@@ -103,9 +111,13 @@ _ENUMS: dict[str, type[Enum]] = {
 _FIELDS = {name: tuple(f.name for f in fields(cls)) for name, cls in _RECORDS.items()}
 _PLAIN: dict[str, type] = {
     "bool": bool, "int": int, "float": float, "complex": complex, "str": str, "None": NoneType,
-    "Pipeline": Pipeline,
 }  # fmt: skip
-_ALIASES = {"Expr": Expr, "Argument": Argument, "Node": typing.get_args(Body)[0]}
+_ALIASES = {
+    "Expr": Expr,
+    "Argument": Argument,
+    "Node": typing.get_args(Body)[0],
+    "Annotation": Annotation,
+}
 _MAX_DEPTH = 200
 
 

@@ -15,7 +15,8 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
-from polyopt.ir.loops import LoopKind, Pipeline
+from polyopt.ir.annotations import Pipeline
+from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop, Statement
 from polyopt.never import assert_never
 from polyopt.schedule.monotone import Part, parts_of

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
+from polyopt.ir.annotations import Pipeline as Stages
 from polyopt.ir.loops import LoopKind
-from polyopt.ir.loops import Pipeline as Stages
 from polyopt.ir.scop import Scop
 from polyopt.schedule.tree import Sequence, Tree, find_band, path_to, statements_of
 from polyopt.transforms.mapping import around

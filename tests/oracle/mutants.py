@@ -99,7 +99,7 @@ def _loops(node: For) -> Iterator[tuple[str, Node]]:
     if node.kind is LoopKind.SEQUENTIAL:
         yield "parallel", replace(node, kind=LoopKind.PARALLEL)
     if node.reductions:
-        yield "not combined", replace(node, reductions=())
+        yield "not combined", node.annotated(reductions=())
 
 
 def _exprs(expr: Expr) -> Iterator[tuple[str, Expr]]:

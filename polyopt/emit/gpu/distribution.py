@@ -30,7 +30,7 @@ def in_order(body: Body, kind: LoopKind) -> Body:
 def _in_order(node: Node, kind: LoopKind) -> Node:
     node = with_nested(node, tuple(in_order(part, kind) for part in nested(node)))
     if isinstance(node, For) and node.kind is kind:
-        return replace(node, kind=LoopKind.SEQUENTIAL, reductions=())
+        return replace(node, kind=LoopKind.SEQUENTIAL).annotated(reductions=())
     return node
 
 

@@ -170,7 +170,7 @@ class _Cutter:
             case For():
                 body = self.host(node.body)
                 kind = LoopKind.SEQUENTIAL
-                return (replace(node, kind=kind, body=body, reductions=(), lanes=1),)
+                return (replace(node, kind=kind, body=body).annotated(reductions=(), lanes=1),)
             case _:
                 return (with_nested(node, tuple(self.host(part) for part in nested(node))),)
 
@@ -241,7 +241,7 @@ class _Cutter:
 
     def spread(self, loop: For) -> Body:
         """Return kernels for a loop that several CPUs would share: its strips are blocks."""
-        loop, before = self.known(replace(loop, kind=LoopKind.THREAD, reductions=()))
+        loop, before = self.known(replace(loop, kind=LoopKind.THREAD).annotated(reductions=()))
         blocks, inner = stripped(loop, STRIP, self.taken, LoopKind.BLOCK)
         inner = replace(inner, body=thread_body(inner.body))
         return (*before, self.kernel((blocks,), (inner,)))

@@ -36,7 +36,7 @@ def _across_lanes(node: Node) -> Node:
         return replace(node, kind=LoopKind.SEQUENTIAL)
     target, op = update
     local = Symbol(target.array, target.dtype)
-    return replace(node, kind=LoopKind.THREAD, reductions=((op, local),))
+    return replace(node, kind=LoopKind.THREAD).annotated(reductions=((op, local),))
 
 
 def _has_lanes(loop: For) -> bool:
@@ -167,7 +167,8 @@ def _inside(node: Node, depth: int, name: str, width: int) -> Node:
     """Return a nest of `depth` loops with `width` places for each iteration; the first one runs."""
     if isinstance(node, For) and node.kind is LoopKind.THREAD:
         if depth == 1:
-            inner = For(name, integer(0), integer(1), 1, LoopKind.THREAD, node.body, lanes=width)
+            inner = For(name, integer(0), integer(1), 1, LoopKind.THREAD, node.body)
+            inner = inner.annotated(lanes=width)
             return replace(node, body=(inner,))
         depth -= 1
     return with_nested(

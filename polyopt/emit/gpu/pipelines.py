@@ -17,6 +17,7 @@ from polyopt.emit.gpu.nests import spans
 from polyopt.emit.nodes import map_body, nested, with_nested
 from polyopt.emit.regions import declared_names, leaves_itself, nodes, written_arrays
 from polyopt.errors import EmitError
+from polyopt.ir.annotations import Pipeline
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -47,7 +48,6 @@ from polyopt.ir.loops import (
     LoopFunction,
     LoopKind,
     Node,
-    Pipeline,
     Space,
 )
 from polyopt.ir.types import DType
@@ -73,7 +73,7 @@ def without_pipelines(fn: LoopFunction) -> LoopFunction:
 
 def _plain(node: Node) -> Node:
     node = with_nested(node, tuple(tuple(map(_plain, part)) for part in nested(node)))
-    return replace(node, pipeline=None) if isinstance(node, For) else node
+    return node.annotated(pipeline=None) if isinstance(node, For) else node
 
 
 def _in_block(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, ...]) -> Body:
@@ -168,8 +168,7 @@ class _Stages:
                     *commit,
                     *_at(parts.rest, loop.iter, place, stages, names),
                 ),
-                pipeline=replace(pipeline, is_async=is_async),
-            ),
+            ).annotated(pipeline=replace(pipeline, is_async=is_async)),
         )
 
     def first(

@@ -67,7 +67,9 @@ def _node(node: Node, taken: set[str], around: tuple[For, ...]) -> Body:
         case For(kind=LoopKind.SCAN):
             return (node,)
         case For(kind=LoopKind.PARALLEL) if not has_loop(node.body, LoopKind.THREAD):
-            return _node(replace(node, kind=LoopKind.THREAD, reductions=()), taken, around)
+            return _node(
+                replace(node, kind=LoopKind.THREAD).annotated(reductions=()), taken, around
+            )
         case For() if around and has_loop(around[-1].body, LoopKind.THREAD) and _is_alone(node):
             loop = For(fresh("alone", taken), integer(0), integer(1), 1, LoopKind.THREAD, (node,))
             return _nest(loop, taken, around)
@@ -90,7 +92,7 @@ def _is_alone(loop: For) -> bool:
 def _ordered(loop: For) -> For:
     kept = (LoopKind.UNROLL, LoopKind.MATRIX)
     kind = loop.kind if loop.kind in kept else LoopKind.SEQUENTIAL
-    return replace(loop, kind=kind, reductions=(), lanes=1)
+    return replace(loop, kind=kind).annotated(reductions=(), lanes=1)
 
 
 def thread_body(body: Body) -> Body:

@@ -62,4 +62,4 @@ def _vectors(loop: For, rows: frozenset[str], machine: Machine, past: frozenset[
             value = normalize(add(loop.lower, integer(number * lanes)))
             found += substituted(body, {loop.iter: value})
         return tuple(found)
-    return (replace(loop, lanes=lanes),)
+    return (loop.annotated(lanes=lanes),)

@@ -77,7 +77,7 @@ def _collected(loop: For, arrays: frozenset[str], names: Names) -> Body:
     before = tuple(Declare(f.name, f.dtype, 1, Const(0, f.dtype)) for f in flags.values())
     reductions = tuple((BinaryOp.OR, flag) for flag in flags.values())
     if loop.kind is not LoopKind.SEQUENTIAL:
-        loop = replace(loop, reductions=(*loop.reductions, *reductions))
+        loop = loop.annotated(reductions=(*loop.reductions, *reductions))
     after = tuple(
         If(Compare(CompareOp.NE, flag, Const(0, flag.dtype)), (assign,))
         for assign, flag in flags.items()

@@ -162,7 +162,7 @@ def _marked(nest: Node, told: dict[str, Symbol]) -> Body:
         if not isinstance(node, For) or node.kind is not LoopKind.VECTOR or node.reductions:
             return (node,)
         marks = tuple((name, told[name]) for name in written_arrays(node.body) if name in told)
-        return (replace(node, streams=tuple(sorted(marks, key=lambda mark: mark[0]))),)
+        return (node.annotated(streams=tuple(sorted(marks, key=lambda mark: mark[0]))),)
 
     return bottom_up((nest,), rule)
 

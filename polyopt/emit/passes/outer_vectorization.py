@@ -58,7 +58,7 @@ def _marked(loop: For, rows: frozenset[str], machine: Machine) -> Body:
         return (loop,)
     first, middle, last = parts
     ends = [None if trip_count(end) == 0 else end for end in (first, last)]
-    marked = (ends[0], replace(middle, lanes=lanes), ends[1])
+    marked = (ends[0], middle.annotated(lanes=lanes), ends[1])
     return tuple(part for part in marked if part is not None)
 
 

@@ -266,7 +266,7 @@ def _with_locals(loop: For, accumulators: tuple[_Accumulator, ...], names: Names
         reductions.append((op, symbol))
     rule: Callable[[Expr], Expr | None] = known.get
     body = tuple(map_node(node, rule) for node in loop.body)
-    vector = replace(loop, body=body, reductions=tuple(reductions))
+    vector = replace(loop, body=body).annotated(reductions=tuple(reductions))
     if not before:
         return (vector,)
     count = trip_count(loop)

@@ -81,7 +81,7 @@ def renamed(body: Body, names: Mapping[str, str]) -> Body:
                 return (replace(node, array=replace(node.array, name=name)),)
             case For(reductions=found) if found:
                 shared = tuple((op, replace(s, name=names.get(s.name, s.name))) for op, s in found)
-                return (replace(node, reductions=shared),)
+                return (node.annotated(reductions=shared),)
             case _:
                 return (node,)
 

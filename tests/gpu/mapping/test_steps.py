@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from polyopt.errors import ScheduleError
+from polyopt.ir.annotations import Pipeline as Stages
 from polyopt.ir.loops import LoopKind
-from polyopt.ir.loops import Pipeline as Stages
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands, find_band
 from polyopt.transforms import Grid, Pipeline, Strip, Threads, Tile, parse_steps

@@ -146,10 +146,8 @@ class _Reader:
                 self.scope[name] = Iter(name)
                 by = evaluate(step[0], {}) if step else 1
                 body = self.body(node.body)
-                return For(
-                    name, lower, upper, by, _KINDS[kind], body,
-                    reductions=_reductions(body) if kind == "combine" else (),
-                )  # fmt: skip
+                loop = For(name, lower, upper, by, _KINDS[kind], body)
+                return loop.annotated(reductions=_reductions(body) if kind == "combine" else ())
             case ast.If():
                 test = self.expr(node.test, DType.BOOL)
                 return If(test, self.body(node.body), self.body(node.orelse))

@@ -67,7 +67,8 @@ def least(a, b):
 
 
 def loop(name, lower, upper, *body, step=1, kind=LoopKind.SEQUENTIAL, label="", reductions=()):
-    return For(name, ex(lower), ex(upper), step, kind, tuple(body), label, tuple(reductions))
+    made = For(name, ex(lower), ex(upper), step, kind, tuple(body), label)
+    return made.annotated(reductions=tuple(reductions))
 
 
 def function(name, arrays, params, *body, scalars=(), trace=(), reassociable=()):

@@ -77,7 +77,7 @@ def test_arrays_that_are_read_stay():
 def test_strided_stores_stay():
     stepped = replace(loop("j", 0, "M", put(), kind=LoopKind.VECTOR), step=2)
     assert arrays_of(loop("i", 0, "N", stepped, kind=LoopKind.PARALLEL)) == ()
-    marked = replace(stepped, streams=(("Y", Symbol("is_large", DType.BOOL)),))
+    marked = stepped.annotated(streams=(("Y", Symbol("is_large", DType.BOOL)),))
     assert nontemporal_stores(marked, row_arrays(made(marked))) == ()
 
 

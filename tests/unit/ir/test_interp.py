@@ -148,7 +148,7 @@ def test_guard_and_temporary() -> None:
 
 def loop(kind: LoopKind, body: tuple[object, ...], **more: object) -> LoopFunction:
     program = as_program(prefix_sum())
-    node = For("i", integer(1), Param("N"), 1, kind, body, **more)  # type: ignore[arg-type]
+    node = For("i", integer(1), Param("N"), 1, kind, body).annotated(**more)  # type: ignore[arg-type]
     return LoopFunction("f", program.scop.arrays, ("N",), program.signature, (node,))
 
 

@@ -18,7 +18,7 @@ from polyopt.frontend.infer import infer_types
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Param
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Bind, Program, all_parts
-from polyopt.ir.record import MAX_SIZE, RecordError, decode, encode
+from polyopt.ir.record import MAX_SIZE, VERSION, RecordError, decode, encode
 from polyopt.ir.record_sets import text_set
 from polyopt.ir.source import ConstArg, LibraryCall, Operand
 from polyopt.ir.types import DType
@@ -134,7 +134,7 @@ def test_deep_expressions_need_no_deep_data():
 # -- refusals -------------------------------------------------------------------------------------
 
 
-def _table(*rows: object, version: object = 1) -> dict[str, object]:
+def _table(*rows: object, version: object = VERSION) -> dict[str, object]:
     return {"version": version, "records": list(rows)}
 
 
@@ -155,8 +155,8 @@ BOMB = [N, *({**ADD, "left": k, "right": k} for k in range(40))]
 REFUSED: dict[str, tuple[object, str]] = {
     "not a table": ([N], "not a table of records"),
     "another key": ({**_table(N), "code": "import os"}, "not a table of records"),
-    "another version": (_table(N, version=2), "version 2 is not 1"),
-    "a version that equals 1": (_table(N, version=True), "version True is not 1"),
+    "another version": (_table(N, version=1), "version 1 is not 2"),
+    "a version that equals 2": (_table(N, version=2.0), "version 2.0 is not 2"),
     "empty": (_table(), "0 records"),
     "not a record": (_table(["Param", "N"]), "record 0: not a record"),
     "unknown record": (_table({"is": "Popen"}), "there is no record 'Popen'"),

@@ -191,7 +191,9 @@ def test_what_the_loops_do_counts_not_what_the_schedule_said():
         new = SetLocal(total.name, total.dtype, 1, update.value, update.statement, update.instance)
         end = Assign(update.target, total)
         reductions = ((BinaryOp.ADD, total),)
-        return replace(loop, kind=LoopKind.PARALLEL, reductions=reductions, body=(new, end))
+        return replace(loop, kind=LoopKind.PARALLEL, body=(new, end)).annotated(
+            reductions=reductions
+        )
 
     shared = numerics_contract(_changed(made, on_threads), program)
     assert classes(shared) == ["reassociated"]

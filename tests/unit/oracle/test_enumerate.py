@@ -187,7 +187,7 @@ def left(node: Node) -> Node | None:
 
 def not_combined(node: Node) -> Node | None:
     if isinstance(node, For) and node.reductions:
-        return replace(node, reductions=())
+        return node.annotated(reductions=())
     return None
 
 

@@ -184,7 +184,7 @@ def test_a_loop_ends(step: int) -> None:
 
 @pytest.mark.parametrize("group", [0, -2, 8])
 def test_only_blocks_are_in_groups(group: int) -> None:
-    assert "in groups" in reasons(copied, (replace(COPIED, group=group),))
+    assert "in groups" in reasons(copied, (COPIED.annotated(group=group),))
 
 
 @pytest.mark.parametrize("text", ["*/ out[0] = 5; /*", "a\nb", "ä"])
@@ -293,7 +293,7 @@ def test_what_threads_combine_starts_anew_in_each_of_them() -> None:
     for kind in (LoopKind.PARALLEL, LoopKind.VECTOR):
         shared = replace(reading, kind=kind)
         assert not reasons(by_first, (start, shared))
-        combined = replace(shared, reductions=((BinaryOp.ADD, acc),))
+        combined = shared.annotated(reductions=((BinaryOp.ADD, acc),))
         assert "more than combine" in reasons(by_first, (start, combined))
 
 
@@ -384,7 +384,6 @@ def test_lanes_choose_what_is_combined_behind_them() -> None:
             loop,
             kind=LoopKind.VECTOR,
             body=(SetLocal("acc", F64, 1, value, made.statement, made.instance),),
-            reductions=((kind, acc),),
-        )
+        ).annotated(reductions=((kind, acc),))
         body = (Declare("acc", F64, 1, cell), inner, Assign(cell, acc))
         assert proven in reasons(largest, body)

@@ -53,7 +53,7 @@ def other_operator(loop: For) -> For:
         return node
 
     reductions = tuple((BinaryOp.MUL, local) for _, local in loop.reductions)
-    return replace(loop, reductions=reductions, body=edited(loop.body, each))
+    return replace(loop, body=edited(loop.body, each)).annotated(reductions=reductions)
 
 
 def of_others(node: Assign) -> Assign:
@@ -66,19 +66,19 @@ def halved(node: Node) -> Node:
 
 
 EDITS: dict[str, Callable[[Node], Node]] = {
-    "without its reduction": combining(lambda loop: replace(loop, reductions=())),
+    "without its reduction": combining(lambda loop: loop.annotated(reductions=())),
     "by another operation than it says": combining(
-        lambda loop: replace(loop, reductions=((BinaryOp.MUL, loop.reductions[0][1]),))
+        lambda loop: loop.annotated(reductions=((BinaryOp.MUL, loop.reductions[0][1]),))
     ),
     "by another operation": combining(other_operator),
     "into another array than it says": combining(
-        lambda loop: replace(
-            loop, reductions=((loop.reductions[0][0], Symbol("A", DType.FLOAT64)),)
+        lambda loop: loop.annotated(
+            reductions=((loop.reductions[0][0], Symbol("A", DType.FLOAT64)),)
         )
     ),
-    "of twice as many places": combining(lambda loop: replace(loop, lanes=64)),
+    "of twice as many places": combining(lambda loop: loop.annotated(lanes=64)),
     "of a number of places that is no power of two": combining(
-        lambda loop: replace(loop, lanes=24 if loop.upper == integer(2) else 33)
+        lambda loop: loop.annotated(lanes=24 if loop.upper == integer(2) else 33)
     ),
     "with a step": combining(lambda loop: replace(loop, step=2)),
     "without the last one": combining(
@@ -144,5 +144,5 @@ def test_data_may_not_tell_who_combines() -> None:
 
 
 def test_loops_of_lanes_do_not_stand_in_kernels() -> None:
-    change = combining(lambda loop: replace(loop, kind=LoopKind.LANE, reductions=()))
+    change = combining(lambda loop: replace(loop, kind=LoopKind.LANE).annotated(reductions=()))
     assert "a lane loop" in refused("rows of blocks", edited(body_of("rows of blocks"), change))

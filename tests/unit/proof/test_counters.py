@@ -127,7 +127,7 @@ def test_what_was_counted_has_a_place(body: Body) -> None:
         (ZERO, where(FLAG, count()), loop(use(C), count())),
         (ZERO, loop(where(FLAG, count(), count(), Break())), where(below(integer(0), C), use(C))),
         (ZERO, replace(loop(use(C), count()), kind=LoopKind.PARALLEL)),
-        (ZERO, replace(loop(use(C), count()), reductions=((BinaryOp.ADD, C),))),
+        (ZERO, loop(use(C), count()).annotated(reductions=((BinaryOp.ADD, C),))),
         (
             ZERO,
             loop(count(BIT)),

@@ -124,7 +124,7 @@ T = local("t")
         (choosing(CompareOp.GT, X, M, X, Declare("m", F64, 1, Const(0.0, F64))), None),
         (choosing(CompareOp.GT, X, M, X, Assign(element("x", I), X)), None),
         (changed(choosing(CompareOp.GT, X, M, X), step=2), None),
-        (changed(choosing(CompareOp.GT, X, M, X), reductions=((BinaryOp.MAX, M),)), None),
+        (choosing(CompareOp.GT, X, M, X).annotated(reductions=((BinaryOp.MAX, M),)), None),
         (changed(choosing(CompareOp.GT, X, M, X), body=()), None),
     ],
 )

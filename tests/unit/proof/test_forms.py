@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 import polyopt as po
+from polyopt.ir.annotations import Grouped, Lanes, Streams
 from polyopt.ir.expr import VectorLoad, integer
 from polyopt.ir.loops import Assign
 from polyopt.proof.certificate import Verdict
@@ -19,6 +20,22 @@ from tests.unit.proof.edits import F64, loops_of
 def plain(a: po.f64["N"]):
     for i in range(a.shape[0]):
         a[i] = 0.0
+
+
+@pytest.mark.parametrize(
+    ("annotations", "is_formed"),
+    [
+        ((), True),
+        ((Lanes(4), Grouped(1)), True),
+        ((Lanes(4), Streams(())), True),
+        ((Streams(()), Lanes(4)), False),
+        ((Lanes(4), Lanes(8)), False),
+    ],
+)
+def test_annotations_are_one_of_a_kind_in_order(annotations, is_formed):
+    (loop,) = loops_of(plain).body
+    found = check_forms(replace(loops_of(plain), body=(replace(loop, annotations=annotations),)))
+    assert (found.verdict is Verdict.PROVEN) is is_formed
 
 
 @pytest.mark.parametrize(

@@ -231,7 +231,7 @@ def test_lanes_sum_up_several_rows() -> None:
     assert not reasons(products, body)
 
     def with_reductions(*found: tuple[BinaryOp, Symbol]) -> str:
-        other = replace(lanes, reductions=found)
+        other = lanes.annotated(reductions=found)
         return reasons(products, edited(body, lambda node: other if node == lanes else node))
 
     assert "concurrency" in with_reductions(*lanes.reductions[:3])

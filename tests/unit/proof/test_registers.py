@@ -43,9 +43,11 @@ def plus(left: Expr, right: Expr) -> Binary:
     return Binary(BinaryOp.ADD, left, right, F64)
 
 
-def loop(*body: object, name: str = "i", **changes: object) -> For:
+def loop(
+    *body: object, name: str = "i", reductions: tuple[object, ...] = (), **changes: object
+) -> For:
     made = For(name, integer(0), SIZE, 1, LoopKind.SEQUENTIAL, body)
-    return replace(made, **changes)
+    return replace(made, **changes).annotated(reductions=reductions)
 
 
 def declared(value: Expr, name: str = "w", **changes: object) -> Declare:

@@ -263,8 +263,8 @@ def summed(op: BinaryOp, *, combined: bool = True, cell: Load = CELL) -> Body:
         "acc", I64, 1, rewrite(n.value, lambda e: acc if e == CELL else None),
         n.statement, n.instance,
     ) if isinstance(n, Assign) else n)  # fmt: skip
-    loop = replace(
-        TOTAL, kind=LoopKind.PARALLEL, body=add_up, reductions=((op, acc),) if combined else ()
+    loop = replace(TOTAL, kind=LoopKind.PARALLEL, body=add_up).annotated(
+        reductions=((op, acc),) if combined else ()
     )
     return (Declare("acc", I64, 1, cell), loop, Assign(cell, acc))
 
@@ -308,11 +308,10 @@ def test_each_element_needs_a_local_of_its_own() -> None:
     split = replace(
         loop,
         kind=LoopKind.PARALLEL,
-        reductions=((BinaryOp.ADD, acc),),
         body=(If(even, (own,), (direct,)),),
-    )
+    ).annotated(reductions=((BinaryOp.ADD, acc),))
     body = (Declare("acc", I64, 1, first), split, Assign(first, acc))
-    sequential = replace(split, kind=LoopKind.SEQUENTIAL, reductions=())
+    sequential = replace(split, kind=LoopKind.SEQUENTIAL).annotated(reductions=())
     assert not reasons(halves, (body[0], sequential, body[2]))
     assert "concurrency" in reasons(halves, body)
 
