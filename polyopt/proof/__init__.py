@@ -16,26 +16,26 @@ from polyopt.proof.certify import certify
 if TYPE_CHECKING:
     from polyopt.proof import (
         barriers,
+        block_privatization,
         dataflow,
-        exposure,
-        gathering,
+        exposed_reads,
         matrix,
+        swizzles,
         threads,
-        trust,
-        turned,
+        trusted_accesses,
     )
 else:
     __getattr__ = names_of(
         __name__,
         {
             "barriers": "",
+            "block_privatization": "",
             "dataflow": "",
-            "exposure": "",
-            "gathering": "",
+            "exposed_reads": "",
             "matrix": "",
+            "swizzles": "",
             "threads": "",
-            "trust": "",
-            "turned": "",
+            "trusted_accesses": "",
         },
     )
 
@@ -45,12 +45,12 @@ __all__ = [
     "ClaimKind",
     "Verdict",
     "barriers",
+    "block_privatization",
     "certify",
     "dataflow",
-    "exposure",
-    "gathering",
+    "exposed_reads",
     "matrix",
+    "swizzles",
     "threads",
-    "trust",
-    "turned",
+    "trusted_accesses",
 ]

@@ -45,7 +45,7 @@ class Unproven(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Touch:
+class InstanceAccess:
     """One access of all instances of a statement, in the loops' storage.
 
     `accumulates`: it is the element of updates that may change places with one another; those
@@ -78,7 +78,9 @@ class Tagged:
         return self.placed.run
 
 
-def touches(part: SourcePart, nest: Nest, runs: tuple[Tagged, ...]) -> tuple[Touch, ...]:
+def instance_accesses(
+    part: SourcePart, nest: Nest, runs: tuple[Tagged, ...]
+) -> tuple[InstanceAccess, ...]:
     """Return every access of every statement; raises `Unproven`."""
     copies = Copies(part, nest)
     _check_own(part, nest)
@@ -179,7 +181,7 @@ def _touch(
     runs: list[Tagged],
     *,
     accumulates: str,
-) -> Touch:
+) -> InstanceAccess:
     original = access.relation.intersect_params(part.scop.context)
     relocated: list[tuple[Tagged, Load | Symbol]] = []
     for tagged in runs:
@@ -191,14 +193,14 @@ def _touch(
         else:
             relocated.append((tagged, place))
     if not relocated:
-        return Touch(statement, access, original, False, accumulates)
+        return InstanceAccess(statement, access, original, False, accumulates)
     if len(relocated) != len(runs):
         raise Unproven(access.array, f"{statement.name} keeps it in several places")
     relation = _at_one_place(copies, relocated)
     if relation is None:
         relation = _at_places(copies, access, relocated)
     domain = part.domain(statement)
-    return Touch(statement, access, relation.intersect_domain(domain), True, accumulates)
+    return InstanceAccess(statement, access, relation.intersect_domain(domain), True, accumulates)
 
 
 def _check_known(statement: Statement, tagged: Tagged) -> None:

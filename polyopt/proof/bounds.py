@@ -61,10 +61,10 @@ from polyopt.ir.loops import (
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.sizes import SizeFacts
 from polyopt.ir.types import DType, Kind
-from polyopt.proof import counters
+from polyopt.proof import integer_ranges
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
-from polyopt.proof.counters import Spans
+from polyopt.proof.integer_ranges import Spans
 from polyopt.proof.nodes import (
     all_nodes,
     expressions,
@@ -261,7 +261,7 @@ class _Checker:
                     pass
             waiting.append((node, place.spans))
             after = [*self.known_after(node, body[number + 1 :], place.spans)]
-            place = replace(place, spans=counters.after(node, place.spans))
+            place = replace(place, spans=integer_ranges.after(node, place.spans))
             if after:
                 self.nodes(waiting, place)
                 waiting = []
@@ -275,7 +275,7 @@ class _Checker:
         for node, spans in waiting:
             for access, conditions in _accesses(node) if self.is_wanted(node) else ():
                 scalars = (part for index in access.index for part in walk(index))
-                counted = tuple(counters.conditions(scalars, spans))
+                counted = tuple(integer_ranges.conditions(scalars, spans))
                 own.setdefault((*conditions, *counted), []).append(access)
         for conditions, accesses in own.items():
             here = place
@@ -292,7 +292,7 @@ class _Checker:
                     negated = Unary(UnaryOp.INVERT, node.condition, DType.BOOL)
                     self.body(node.otherwise, self.branch(place, negated, node.otherwise))
                 case While():
-                    within = replace(place, spans=counters.inside(node, spans))
+                    within = replace(place, spans=integer_ranges.inside(node, spans))
                     self.body(node.body, within)
                 case _:
                     pass
@@ -331,7 +331,7 @@ class _Checker:
         if loop.step != 1:
             with contextlib.suppress(NotAffine):
                 domain = domain.intersect(frame.stepped(loop.iter, lower, loop.step))
-        spans = counters.inside(loop, place.spans)
+        spans = integer_ranges.inside(loop, place.spans)
         return _Place(frame, domain, (*place.uppers, (loop.iter, loop.upper)), spans)
 
     def branch(self, place: _Place, condition: Expr, body: Body) -> _Place:
@@ -419,7 +419,7 @@ class _Checker:
         match node:
             case Declare(dtype=DType.INT64, lanes=1) if node.name not in set_locals(rest):
                 value, name = node.value, Symbol(node.name, node.dtype)
-                yield from counters.conditions((name,), counters.after(node, spans))
+                yield from integer_ranges.conditions((name,), integer_ranges.after(node, spans))
                 changed = set_locals(rest)
                 if reads(value) & written(rest) or symbols(value) & changed:
                     value = self.frozen(value, changed)

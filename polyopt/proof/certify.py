@@ -29,20 +29,20 @@ from polyopt.ir.loops import Body, LoopFunction, Node
 from polyopt.ir.program import Bind, Program, all_parts
 from polyopt.ir.scop import Role, Scop
 from polyopt.ir.source import ArrayArg, Computed, Signature, SizeOf
-from polyopt.proof.accesses import Copies, Tagged, Unproven, touches
+from polyopt.proof.accesses import Copies, Tagged, Unproven, instance_accesses
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.bounds import check_bounds
-from polyopt.proof.branches import joined
 from polyopt.proof.certificate import Certificate, Claim, ClaimKind, Verdict
 from polyopt.proof.chunks import without_chunks
-from polyopt.proof.computed import uncomputed
 from polyopt.proof.declarations import check_declarations, scalars_of
 from polyopt.proof.extrema import without_extrema
 from polyopt.proof.forms import check_forms
+from polyopt.proof.forward_substitution import substitute_operands
 from polyopt.proof.groups import groups_of
 from polyopt.proof.instances import Placed, check_instances, place
 from polyopt.proof.kernels import check_kernels, has_kernels, without_kernels
 from polyopt.proof.lanes import one_lane
+from polyopt.proof.loop_versions import without_versions
 from polyopt.proof.naming import unhidden
 from polyopt.proof.order import check_order
 from polyopt.proof.partial import mentioned, without_partial_results
@@ -51,7 +51,7 @@ from polyopt.proof.pipelines import without_pipelines
 from polyopt.proof.reading import Nest, Run, Unreadable, read
 from polyopt.proof.regions import Mismatch, Regions, without_stops
 from polyopt.proof.registers import without_registers
-from polyopt.proof.rolling import rolled
+from polyopt.proof.rerolling import reroll
 from polyopt.proof.scans import check_scans
 from polyopt.proof.sharing import Use, find_shared
 from polyopt.proof.source import NotForwarded, SourcePart, source_part
@@ -90,7 +90,7 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
     yield from bounds
     yield check_widths(function, bound)
     plain = without_pipelines(without_stops(function.body, faults))
-    plain = without_chunks(joined(without_strips(plain), path), path)
+    plain = without_chunks(without_versions(without_strips(plain), path), path)
     plain = without_registers(plain, path, frozenset(bound))
     trusted = frozenset(c.subject for c in bounds if c.verdict is Verdict.TRUSTED)
     undone = replace(function, body=plain)
@@ -101,13 +101,13 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
 
     other = None
     if trusted:
-        untrusted = proof.trust.untrusted
+        untrusted = proof.trusted_accesses.untrusted_array
         other = untrusted(function.body, plain, trusted, frozenset(bound), proven)
     if other is not None:
         reason = "its subscripts are data where the source has no such access"
         yield Claim(ClaimKind.BOUNDS, other, Verdict.OPEN, "", reason)
         return
-    plain = uncomputed(rolled(one_lane(plain, names), names), names)
+    plain = substitute_operands(reroll(one_lane(plain, names), names), names)
     used = mentioned(plain)
     if program.is_static:
         is_temporary = _is_temporary(program.scop)
@@ -295,7 +295,7 @@ def _in_order(
         if wrong:
             return
         tagged = [Tagged(p, p.quotients.statement, matches[id(p.run)]) for p in places]
-        found = touches(part, nest, tuple(tagged))
+        found = instance_accesses(part, nest, tuple(tagged))
         shared = find_shared(nest, _copies(part, nest), part.unordered)
     except NotAffine as error:
         yield Claim(ClaimKind.INSTANCES, str(error), Verdict.OPEN, "", "it is not affine")

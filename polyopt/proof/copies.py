@@ -1,9 +1,9 @@
-"""When asynchronous copies have landed, and whether anybody looks before.
+"""Check that asynchronous copies have completed before their elements are accessed.
 
-In: what the threads of a block do (`Reader`).  Out: for each such copy, a write where its thread
-waits for it, or what is wrong.  A copy may land at any time from its begin to the first wait that
-leaves fewer groups open than have been committed since.
-Refuses: copies that no wait covers, accesses of their elements in between, by whatever thread.
+In: the accesses of a block (`BlockReader`).  Out: for each asynchronous copy a write at the point
+where its thread waits for it.  A copy may complete at any time from its start to the first wait
+that leaves fewer groups pending than were committed since.
+Refuses (`Unlanded`): copies that no wait covers, accesses to their elements before that wait.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import islpy as isl
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import Iter
-from polyopt.proof.touching import Reader, Touch
+from polyopt.proof.block_accesses import BlockAccess, BlockReader
 
 _IN, _OUT, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
 
@@ -29,9 +29,9 @@ class Unlanded(Exception):
         self.reason = reason
 
 
-def landings(reader: Reader) -> Iterator[Touch]:
-    """Yield the writes of asynchronous copies where they are waited for; raises `Unlanded`."""
-    copies = [touch for touch in reader.touches if touch.is_async]
+def landings(reader: BlockReader) -> Iterator[BlockAccess]:
+    """Yield the writes of asynchronous copies at their waits; raises `Unlanded`."""
+    copies = [access for access in reader.accesses if access.is_async]
     if not copies:
         return
     groups = _Groups.of(reader)
@@ -39,7 +39,7 @@ def landings(reader: Reader) -> Iterator[Touch]:
         landed = groups.landed(_times(copy, reader))
         if landed is None:
             raise Unlanded(copy.array, f"no thread waits for its copies into {copy.array}")
-        for other in reader.touches:
+        for other in reader.accesses:
             if other.array == copy.array and _is_early(copy, other, landed, reader):
                 raise Unlanded(copy.array, f"{copy.array} is used before a copy into it has landed")
         yield _landing(copy, landed, reader)
@@ -47,7 +47,7 @@ def landings(reader: Reader) -> Iterator[Touch]:
 
 @dataclass(frozen=True, eq=False)
 class _Groups:
-    """Commits and waits as sets of `[outside, time]`; `next` is the next commit after each."""
+    """Commits and waits as sets of `[outside, time]`; `next` maps a commit to the following one."""
 
     outside: int
     commits: isl.Set
@@ -55,17 +55,17 @@ class _Groups:
     next: isl.Map
 
     @staticmethod
-    def of(reader: Reader) -> _Groups:
+    def of(reader: BlockReader) -> _Groups:
         commits: isl.Set | None = None
         waits: list[tuple[int, isl.Set]] = []
-        for turn in reader.turns:
-            times = _flat(turn.times)
-            if turn.pending is not None:
-                waits.append((turn.pending, times))
+        for group in reader.copy_groups:
+            times = _flat(group.times)
+            if group.pending is not None:
+                waits.append((group.pending, times))
             else:
                 commits = times if commits is None else commits.union(times)
         if commits is None:
-            commits = isl.Set.empty(_flat(reader.touches[0].place).get_space())
+            commits = isl.Set.empty(_flat(reader.accesses[0].place).get_space())
             commits = commits.project_out(_SET, 0, commits.dim(_SET))
             commits = commits.add_dims(_SET, reader.outside + reader.length)
         commits = coalesced(commits)
@@ -92,9 +92,9 @@ def _flat(times: isl.Map) -> isl.Set:
     return times.wrap().flatten()
 
 
-def _times(touch: Touch, reader: Reader) -> isl.Set:
-    rest = touch.place.dim(_OUT) - reader.length
-    return coalesced(_flat(touch.place.project_out(_OUT, reader.length, rest)))
+def _times(access: BlockAccess, reader: BlockReader) -> isl.Set:
+    rest = access.place.dim(_OUT) - reader.length
+    return coalesced(_flat(access.place.project_out(_OUT, reader.length, rest)))
 
 
 def _later(ones: isl.Set, twos: isl.Set, outside: int) -> isl.Map:
@@ -105,9 +105,9 @@ def _later(ones: isl.Set, twos: isl.Set, outside: int) -> isl.Map:
     return pairs
 
 
-def _is_early(copy: Touch, other: Touch, landed: isl.Map, reader: Reader) -> bool:
-    """Tell whether an access may come after the begin of a copy, and before its landing."""
-    begins, uses = (_by_element(touch, reader) for touch in (copy, other))
+def _is_early(copy: BlockAccess, other: BlockAccess, landed: isl.Map, reader: BlockReader) -> bool:
+    """Tell whether an access may run after the start of a copy and before its completion."""
+    begins, uses = (_by_element(access, reader) for access in (copy, other))
     pairs = begins.apply_range(uses.reverse())  # { [outside, begin] -> [outside, use] }
     space = landed.get_space()
     after = isl.Map.lex_lt(space.range()).align_params(space)
@@ -115,9 +115,9 @@ def _is_early(copy: Touch, other: Touch, landed: isl.Map, reader: Reader) -> boo
     return not pairs.subtract(landed.apply_range(after)).is_empty()
 
 
-def _by_element(touch: Touch, reader: Reader) -> isl.Map:
+def _by_element(access: BlockAccess, reader: BlockReader) -> isl.Map:
     """Return `{ [outside, time] -> [outside, subscripts] }`."""
-    place = touch.place.project_out(_OUT, reader.length, 1)
+    place = access.place.project_out(_OUT, reader.length, 1)
     whole = isl.Map.from_domain(_flat(place))
     outside, length = reader.outside, reader.length
     count = whole.dim(_IN) - outside - length
@@ -128,8 +128,8 @@ def _by_element(touch: Touch, reader: Reader) -> isl.Map:
     return whole
 
 
-def _landing(copy: Touch, landed: isl.Map, reader: Reader) -> Touch:
-    """Return the write at the end of a copy."""
+def _landing(copy: BlockAccess, landed: isl.Map, reader: BlockReader) -> BlockAccess:
+    """Return the write of a copy at the point where it is known to be complete."""
     outside, length = reader.outside, reader.length
     whole = isl.Map.from_domain(_flat(copy.place))
     count = whole.dim(_IN) - outside - length

@@ -21,8 +21,8 @@ from polyopt.proof.affine import NotAffine
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.events import Sums, ends, instances, source_events
 from polyopt.proof.flows import Effect, Event, Flow, flow_of
+from polyopt.proof.loop_events import LoopEvents, LoopReader
 from polyopt.proof.reading import Nest
-from polyopt.proof.runs import LoopEvents, LoopReader
 from polyopt.proof.sharing import find_shared
 from polyopt.proof.source import SourcePart, pieces
 from polyopt.proof.values import Match

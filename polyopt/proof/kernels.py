@@ -123,8 +123,8 @@ def _host(body: Body, arrays: Mapping[str, Array]) -> None:
             case Kernel():
                 _kernel(node)
                 try:
-                    proof.gathering.check_gathered(node, arrays)
-                except proof.gathering.NotGathered as error:
+                    proof.block_privatization.check_privatized(node, arrays)
+                except proof.block_privatization.NotPrivatizable as error:
                     raise _Malformed(node.name, str(error)) from None
             case Barrier() | CommitCopies() | AwaitCopies() | Assign(is_async=True):
                 raise _Malformed("the host", "it waits for threads of a block")
@@ -246,7 +246,7 @@ class _Block:
             case Space.REGISTER:
                 if node.array.shape[:1] != (integer(self.kernel.threads),):
                     raise self.wrong(node.array.name, "not every thread has its own part")
-            case Space.SHARED if (reason := proof.turned.why_not_turned(node.array)) is not None:
+            case Space.SHARED if (reason := proof.swizzles.swizzle_fault(node.array)) is not None:
                 raise self.wrong(node.array.name, reason)
             case _:
                 pass

@@ -32,12 +32,12 @@ from polyopt.ir.matrix import MatrixTile, NoTile, Operand, matrix_tile, reach, s
 from polyopt.ir.program import Program
 from polyopt.ir.types import DType
 from polyopt.proof.affine import NotAffine
+from polyopt.proof.block_accesses import BlockAccess, BlockReader, Place
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.kernels import locals_of
 from polyopt.proof.nodes import all_nodes, bodies, with_bodies
 from polyopt.proof.paths import Path, with_paths
 from polyopt.proof.pipelines import without_pipelines
-from polyopt.proof.touching import Reader, Touch, Where
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 LANE_NAMES = ("$row", "$column")
@@ -152,18 +152,18 @@ def _check_allowed(program: Program, function: LoopFunction, tile: MatrixTile) -
 
 
 @dataclass(eq=False)
-class _Watcher(Reader):
+class _Watcher(BlockReader):
     """Notes which writes set an element to zero, whatever the data."""
 
     zeros: set[int] = field(default_factory=set)
 
-    def node(self, node: Node, where: Where) -> None:
-        before = len(self.touches)
-        Reader.node(self, node, where)
+    def node(self, node: Node, where: Place) -> None:
+        before = len(self.accesses)
+        BlockReader.node(self, node, where)
         if isinstance(node, Assign) and self.is_zero(node, where):
-            self.zeros |= {id(touch) for touch in self.touches[before:] if touch.is_written}
+            self.zeros |= {id(touch) for touch in self.accesses[before:] if touch.is_written}
 
-    def is_zero(self, node: Assign, where: Where) -> bool:
+    def is_zero(self, node: Assign, where: Place) -> bool:
         if where.path.data or not isinstance(node.target, Load):
             return False
         try:
@@ -185,7 +185,7 @@ def _watched(kernel: Kernel, path: Path, body: Body, arrays: frozenset[str]) -> 
     watcher = _Watcher(
         changed, outside, arrays, frozenset(), locals_of(body), 2 * _depth(inside) + 1
     )
-    watcher.body(body, Where(path, ()))
+    watcher.body(body, Place(path, ()))
     return watcher
 
 
@@ -208,7 +208,7 @@ def _check_inside(
     nests = {id(nest): touched(tile, LANE_NAMES) for nest, tile in tiles}
     names = frozenset(o.load.array for _, tile in tiles for o in (tile.left, tile.right))
     watcher = _watched(kernel, path, _replaced(kernel.body, nests), names)
-    for touch in watcher.touches:
+    for touch in watcher.accesses:
         if touch.is_written:
             continue
         reached = touch.place.project_out(_OUT, 0, touch.length + 1).range()
@@ -234,7 +234,7 @@ def _check_skipped(kernel: Kernel, path: Path, tiles: list[tuple[For, MatrixTile
     names |= {o.load.array for _, tile in tiles for o in (tile.left, tile.right)}
     watcher = _watched(kernel, path, _replaced(kernel.body, nests), frozenset(names))
     for (_, tile), probe in zip(tiles, probes, strict=True):
-        for touch in watcher.touches:
+        for touch in watcher.accesses:
             if touch.array == probe.array:
                 _check_added(tile, touch, watcher)
 
@@ -243,14 +243,14 @@ def _places(tile: MatrixTile) -> tuple[Expr, ...]:
     return (*tile.target.index, *tile.left.load.index, *tile.right.load.index)
 
 
-def _check_added(tile: MatrixTile, touch: Touch, watcher: _Watcher) -> None:
+def _check_added(tile: MatrixTile, touch: BlockAccess, watcher: _Watcher) -> None:
     """Check the products of `touch`, `{ [outside] -> [time, thread, places] }`."""
     skip = touch.length + 1
     used = len(tile.target.index)
     sizes = [len(tile.left.load.index), len(tile.right.load.index)]
     seen = [
         t.place.project_out(_OUT, 0, skip)
-        for t in watcher.touches
+        for t in watcher.accesses
         if t.array == tile.target.array and not t.is_written
     ]
     if not seen:
@@ -285,12 +285,12 @@ def _inside(reads: isl.Map, length: int, tile: MatrixTile, operand: Operand) -> 
     return reads
 
 
-def _is_zero(operand: Operand, reads: isl.Map, at: Touch, watcher: _Watcher) -> bool:
+def _is_zero(operand: Operand, reads: isl.Map, at: BlockAccess, watcher: _Watcher) -> bool:
     """Tell whether each of `reads`, `{ [outside] -> [time, place] }`, finds a zero.
 
     It was set in the same iteration of all loops around, and nothing else was since.
     """
-    writes = [t for t in watcher.touches if t.array == operand.load.array and t.is_written]
+    writes = [t for t in watcher.accesses if t.array == operand.load.array and t.is_written]
     others = [t for t in writes if id(t) not in watcher.zeros]
     left = reads
     for fill in (t for t in writes if id(t) in watcher.zeros):
@@ -307,7 +307,7 @@ def _is_zero(operand: Operand, reads: isl.Map, at: Touch, watcher: _Watcher) -> 
     return bool(left.is_empty())
 
 
-def _since(touch: Touch, start: int) -> isl.Map:
+def _since(touch: BlockAccess, start: int) -> isl.Map:
     """Return `{ [outside] -> [first numbers of the time, place] }`."""
     return touch.place.project_out(_OUT, start, touch.length + 1 - start)
 

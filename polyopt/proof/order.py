@@ -1,7 +1,7 @@
 """Is every pair of conflicting instances run in the source's order, and none at the same time?
 
 In: what the instances touch, the tree of runs.  Out: claims.
-Only instances of which the loops' text leaves the order open are compared (`settled`).
+Only instances of which the loops' text leaves the order open are compared (`syntactic_order`).
 Memory-based: any two instances that touch an element, one of them writing, conflict.  The tree is
 walked once from the outside; a loop or a sequence orders pairs, those it leaves equal go on.
 """
@@ -16,12 +16,12 @@ from polyopt.dataclass import dataclass
 from polyopt.ir.affine import coalesced, joined
 from polyopt.ir.expr import BinaryOp, Expr, Iter, Load, Symbol, walk
 from polyopt.ir.loops import CONCURRENT, LoopKind
-from polyopt.proof.accesses import Touch
+from polyopt.proof.accesses import InstanceAccess
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.instances import Placed
 from polyopt.proof.reading import Loop, Piece, Run, all_runs
-from polyopt.proof.settled import doubts
 from polyopt.proof.source import SourcePart
+from polyopt.proof.syntactic_order import undecided_orders
 
 SETTLED = "the text of the loops keeps the order of the source"
 """What is decided where no pairs that conflict had to be compared."""
@@ -71,22 +71,22 @@ def check_order(
     part: SourcePart,
     body: tuple[Piece, ...],
     places: tuple[Placed, ...],
-    found: tuple[Touch, ...],
+    found: tuple[InstanceAccess, ...],
     settled: frozenset[str] = frozenset(),
 ) -> Iterator[Claim]:
     """Yield whether every pair of conflicting instances keeps the source's order.
 
     Those on arrays in `settled` may have any order: what is read there was decided apart.
     """
-    touched: dict[str, list[Touch]] = {}
+    touched: dict[str, list[InstanceAccess]] = {}
     for touch in found:
         touched.setdefault(touch.statement.name, []).append(touch)
     kept: list[isl.UnionMap] = []
-    for doubt in doubts(body, places, touched):
-        mine = [touch for name in sorted(doubt.statements) for touch in touched.get(name, ())]
+    for undecided in undecided_orders(body, places, touched):
+        mine = [touch for name in sorted(undecided.statements) for touch in touched.get(name, ())]
         pairs = conflicts(part, tuple(mine), settled)
         kept.append(pairs.kept)
-        broken = find_conflict(part, doubt.body, places, pairs)
+        broken = find_conflict(part, undecided.body, places, pairs)
         if broken is not None:
             kind = ClaimKind.CONCURRENCY if broken.is_concurrent else ClaimKind.ORDER
             yield Claim(kind, broken.where, Verdict.REFUTED, str(broken.pairs), "")
@@ -98,7 +98,7 @@ def check_order(
 
 
 def conflicts(
-    part: SourcePart, found: tuple[Touch, ...], settled: frozenset[str] = frozenset()
+    part: SourcePart, found: tuple[InstanceAccess, ...], settled: frozenset[str] = frozenset()
 ) -> Pairs:
     """Return all conflicting pairs of a part.
 
@@ -106,7 +106,7 @@ def conflicts(
     """
     space = part.scop.context.get_space()
     empty = isl.UnionMap.empty(space)
-    groups: dict[str, list[Touch]] = {}
+    groups: dict[str, list[InstanceAccess]] = {}
     for touch in found:
         group = touch.accumulates
         if touch.access.array in settled:
@@ -131,7 +131,7 @@ def conflicts(
 
 
 def _reads_and_writes(
-    touches: list[Touch], empty: isl.UnionMap
+    touches: list[InstanceAccess], empty: isl.UnionMap
 ) -> tuple[isl.UnionMap, isl.UnionMap]:
     reads = [touch.relation for touch in touches if not touch.writes]
     writes = [touch.relation for touch in touches if touch.writes]

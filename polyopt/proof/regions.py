@@ -320,7 +320,9 @@ class Regions:
             array = self.program.array(name)
             if array.role is not Role.TEMP:
                 return False
-            if proof.exposure.after((scop,), array, proof.exposure.nothing(array)).exposed:
+            if proof.exposed_reads.after(
+                (scop,), array, proof.exposed_reads.nothing(array)
+            ).exposed:
                 return False
             return self._is_dead(array, levels)
 
@@ -328,12 +330,15 @@ class Regions:
 
     def _is_dead(self, array: Array, levels: tuple[_Level, ...]) -> bool:
         """Tell whether nothing after this place may read what `array` holds here."""
-        state = proof.exposure.nothing(array)
+        state = proof.exposed_reads.nothing(array)
         for level in reversed(levels):
-            state = proof.exposure.after(level.parts[level.position + 1 :], array, state)
+            state = proof.exposed_reads.after(level.parts[level.position + 1 :], array, state)
             if state.exposed:
                 return False
-            if level.loop is not None and proof.exposure.after((level.loop,), array, state).exposed:
+            if (
+                level.loop is not None
+                and proof.exposed_reads.after((level.loop,), array, state).exposed
+            ):
                 return False
         return True
 
@@ -344,7 +349,9 @@ class Regions:
             array = self.program.array(name)
             if array.role is not Role.TEMP:
                 raise Mismatch(name, "an array of the caller is private to an iteration")
-            if proof.exposure.after((part,), array, proof.exposure.nothing(array)).exposed:
+            if proof.exposed_reads.after(
+                (part,), array, proof.exposed_reads.nothing(array)
+            ).exposed:
                 raise Mismatch(name, "an iteration may read what another one wrote")
             if not self._is_dead(array, levels):
                 raise Mismatch(name, "it is read after the loop that it is private to")

@@ -17,7 +17,7 @@ import islpy as isl
 from polyopt.dataclass import dataclass
 from polyopt.ir.expr import Expr, Iter, integer
 from polyopt.ir.scop import AccessKind
-from polyopt.proof.accesses import Tagged, Touch
+from polyopt.proof.accesses import InstanceAccess, Tagged
 from polyopt.proof.affine import NotAffine
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.coordinates import over_instance
@@ -34,7 +34,7 @@ class Storage:
 
 
 def check_storage(
-    part: SourcePart, nest: Nest, runs: tuple[Tagged, ...], found: tuple[Touch, ...]
+    part: SourcePart, nest: Nest, runs: tuple[Tagged, ...], found: tuple[InstanceAccess, ...]
 ) -> Storage:
     """Return whether each array that moved keeps its dataflow."""
     claims: list[Claim] = []
@@ -65,12 +65,12 @@ def check_storage(
     return Storage(tuple(claims), frozenset(settled))
 
 
-def _moved(found: tuple[Touch, ...]) -> dict[str, None]:
+def _moved(found: tuple[InstanceAccess, ...]) -> dict[str, None]:
     """Return the arrays of which some access moved, in order."""
     return dict.fromkeys(touch.access.array for touch in found if touch.is_moved)
 
 
-def _sharing(found: tuple[Touch, ...]) -> Iterator[tuple[str, ...]]:
+def _sharing(found: tuple[InstanceAccess, ...]) -> Iterator[tuple[str, ...]]:
     """Yield the arrays that moved, those together that the loops keep in one storage."""
     arrays: dict[str, set[str]] = {}  # storage -> the source's arrays in it
     for touch in found:
@@ -97,7 +97,7 @@ def _are_equal(one: list[isl.UnionMap], two: list[isl.UnionMap]) -> bool:
 
 
 def _flows(
-    part: SourcePart, touches: list[Touch], *, moved: bool, times: isl.UnionMap | None
+    part: SourcePart, touches: list[InstanceAccess], *, moved: bool, times: isl.UnionMap | None
 ) -> list[isl.UnionMap]:
     """Return last write -> read, each read of a statement in another map."""
     context = part.scop.context

@@ -60,7 +60,12 @@ ELSEWHERE = (
         "polyopt.emit.gpu",
     ),
     *("polyopt.frontend.library.sets", "polyopt.frontend.math_table", "polyopt.frontend.sorting"),
-    *("polyopt.hosting", "polyopt.ir.interp", "polyopt.proof.dataflow", "polyopt.proof.touching"),
+    *(
+        "polyopt.hosting",
+        "polyopt.ir.interp",
+        "polyopt.proof.dataflow",
+        "polyopt.proof.block_accesses",
+    ),
     *(
         "polyopt.schedule.refusal",
         "polyopt.schedule.witness",

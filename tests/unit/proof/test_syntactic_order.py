@@ -12,7 +12,7 @@ from polyopt.emit.lower import lower
 from polyopt.frontend import build
 from polyopt.ir.loops import Body, For, LoopFunction, LoopKind
 from polyopt.ir.program import Program
-from polyopt.proof import Verdict, certify, order, settled
+from polyopt.proof import Verdict, certify, order, syntactic_order
 from polyopt.schedule import source_schedule
 from polyopt.specialize import Parameters, plain_values, types_of
 from tests.race.planted import PLANTED, Planted, plant
@@ -39,7 +39,7 @@ def _with_kind(body: Body, name: str, kind: LoopKind) -> Body:
 def test_a_wrong_mark_is_refuted_whatever_is_settled(
     planted: Planted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(settled, "FEW", 0)
+    monkeypatch.setattr(syntactic_order, "FEW", 0)
     certificate = certify(*plant(planted))
     assert any(claim.verdict is Verdict.REFUTED for claim in certificate.faults)
 

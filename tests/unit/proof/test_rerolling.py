@@ -12,7 +12,7 @@ from polyopt.ir.expr import Broadcast, Expr, Iter, Symbol, VectorLoad, add, inte
 from polyopt.ir.loops import Assign, Declare, For, If, LoopKind, Node, show_body
 from polyopt.ir.types import DType
 from polyopt.proof.lanes import one_lane
-from polyopt.proof.rolling import rolled
+from polyopt.proof.rerolling import reroll
 from tests.unit.proof.edits import F64, SIZE, I, below, element, local, number
 
 
@@ -32,11 +32,11 @@ def at(number_: int) -> Expr:
 
 
 def shown(*body: Node) -> list[str]:
-    return show_body(rolled(body, names()))
+    return show_body(reroll(body, names()))
 
 
 def test_copies_become_a_loop() -> None:
-    (loop,) = rolled(tuple(put(at(2 * n)) for n in range(4)), names())
+    (loop,) = reroll(tuple(put(at(2 * n)) for n in range(4)), names())
     assert isinstance(loop, For)
     assert loop.kind is LoopKind.UNROLL
     (inner,) = loop.body
@@ -72,23 +72,23 @@ def test_copies_of_several_nodes_become_a_loop() -> None:
     ids=["value", "statement", "factor", "size", "target", "source", "type", "condition"],
 )
 def test_what_is_no_copy_stays(second: Node) -> None:
-    assert not any(isinstance(node, For) for node in rolled((put(at(0)), second), names()))
+    assert not any(isinstance(node, For) for node in reroll((put(at(0)), second), names()))
 
 
 def test_uneven_steps_are_not_one_loop() -> None:
-    found = rolled(tuple(put(at(n)) for n in (0, 1, 3)), names())
+    found = reroll(tuple(put(at(n)) for n in (0, 1, 3)), names())
     assert [type(node) for node in found] == [For, Assign]
     assert show_body(found)[-1] == "a[i + 3] = x[i + 3]"
 
 
 def test_an_order_that_is_mixed_is_not_one_loop() -> None:
-    assert all(isinstance(n, Assign) for n in rolled((put(at(0)), put(at(2), at(1))), names()))
+    assert all(isinstance(n, Assign) for n in reroll((put(at(0)), put(at(2), at(1))), names()))
 
 
 def test_zeros_of_both_signs_are_no_copies() -> None:
     zeros = (put(at(0), number(0.0)), put(at(1), number(-0.0)))
-    assert all(isinstance(node, Assign) for node in rolled(zeros, names()))
-    assert isinstance(rolled((zeros[1], put(at(2), number(-0.0))), names())[0], For)
+    assert all(isinstance(node, Assign) for node in reroll(zeros, names()))
+    assert isinstance(reroll((zeros[1], put(at(2), number(-0.0))), names())[0], For)
 
 
 def inner(number_: int, **changes: object) -> For:
@@ -109,12 +109,12 @@ def test_loops_are_copies_of_loops() -> None:
     ids=["kind", "step", "bound"],
 )
 def test_other_loops_are_no_copies(change: dict[str, object]) -> None:
-    assert len(rolled((inner(0), inner(1, **change)), names())) == 2
+    assert len(reroll((inner(0), inner(1, **change)), names())) == 2
 
 
 def test_locals_are_never_rolled() -> None:
     body = tuple(Declare(f"w{n}", F64, 1, element("x", at(n))) for n in range(3))
-    assert rolled(body, names()) == body
+    assert reroll(body, names()) == body
 
 
 # -- lanes

@@ -11,7 +11,7 @@ import polyopt as po
 from polyopt.ir.expr import Binary, BinaryOp, Iter, Symbol, add, integer
 from polyopt.ir.loops import Assign, Declare, DeclareArray, For, LoopKind, SetLocal, show_body
 from polyopt.ir.scop import Array, Role
-from polyopt.proof.computed import uncomputed
+from polyopt.proof.forward_substitution import substitute_operands
 from tests.unit.proof.edits import F64, SIZE, I, element, loops_of, number, only_loop, reasons
 
 # ruff: noqa: F821, UP037 - sizes are named by strings
@@ -68,7 +68,7 @@ def test_a_scalar_that_is_set_meanwhile_stays():
     body = ahead(times(local, element("a", K)), SetLocal("u", F64, 1, T))
     body = (Declare("u", F64, 1, S), *body)
     assert reasons(product, body)
-    assert uncomputed(body, (f"${n}" for n in itertools.count())) == body
+    assert substitute_operands(body, (f"${n}" for n in itertools.count())) == body
 
 
 def test_signs_of_zeros_tell_constants_apart():
@@ -76,6 +76,6 @@ def test_signs_of_zeros_tell_constants_apart():
         times(number(0.0), element("a", K)),
         Assign(element("p", integer(0)), times(number(-0.0), element("a", integer(0)))),
     )
-    assert uncomputed(both, (f"${n}" for n in itertools.count())) == both
-    one = uncomputed(both[:2] + both[3:], (f"${n}" for n in itertools.count()))
+    assert substitute_operands(both, (f"${n}" for n in itertools.count())) == both
+    one = substitute_operands(both[:2] + both[3:], (f"${n}" for n in itertools.count()))
     assert "p[" not in "".join(show_body(one))

@@ -1,8 +1,8 @@
-"""What the threads of a block touch, and when they wait for one another.
+"""Collect the accesses and barriers of a block's threads.
 
 In: a kernel, as it is printed.  Out: accesses and barriers with the block's time: positions in
 bodies and iterators of the loops that all threads run.
-Subscripts and conditions that only data tells count as any.
+Subscripts that depend on data count as any value, conditions on data as true or false.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _OUT = isl.dim_type.out
 
 
 @dataclass(frozen=True, eq=False)
-class Touch:
+class BlockAccess:
     """An access of a block's threads.
 
     `place` is `{ [outside] -> [time, thread, subscripts] }`, where `outside` are the iterators of
@@ -58,34 +58,34 @@ class Touch:
     place: isl.Map
     when: tuple[Expr, ...]
     length: int
-    around: tuple[Unsure, ...]
+    around: tuple[DataCondition, ...]
     is_async: bool = False
     is_atomic: bool = False
 
 
 @dataclass(frozen=True, eq=False)
-class Unsure:
-    """A node that runs as data tells; `depth` numbers of a time tell one execution of it."""
+class DataCondition:
+    """A node under a condition on data; `depth` components of a time identify one execution."""
 
     node: Node
     depth: int
 
 
 @dataclass(frozen=True, eq=False)
-class Meeting:
+class BarrierTimes:
     """A barrier: `{ [outside] -> [time] }` of all its executions.
 
-    The first `length` numbers of a time tell it from every other node's.
+    The first `length` components of a time tell it from every other node's.
     """
 
     scope: Scope
     times: isl.Map
-    around: tuple[Unsure, ...]
+    around: tuple[DataCondition, ...]
     length: int
 
 
 @dataclass(frozen=True, eq=False)
-class Turn:
+class CopyGroupTimes:
     """A commit of copies, or a wait for all groups but `pending`: `{ [outside] -> [time] }`."""
 
     pending: int | None
@@ -93,23 +93,26 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Where:
-    """The place of a node: `time` is what the block has counted, `thread` who runs it.
+class Place:
+    """The position of a node: `time` is the block's time, `thread` the running thread's number.
 
-    `thread` None stands for every thread.  `combined`: what neighbouring threads combine into is
-    reached by the first of them.
+    `thread` None stands for every thread.  `combined`: the array that neighbouring threads reduce
+    into, which the first of them accesses.
     """
 
     path: Path
     time: tuple[Expr, ...]
     thread: Expr | None = None
-    around: tuple[Unsure, ...] = ()
+    around: tuple[DataCondition, ...] = ()
     combined: tuple[str, Expr] | None = None
 
 
 @dataclass(eq=False)
-class Reader:
-    """Collects what happens to the arrays `seen` in a kernel; of those in `own`, strays."""
+class BlockReader:
+    """Collects the accesses of a kernel to the arrays `seen`.
+
+    `strays` are the arrays of `own`, in registers, of which a thread accesses another one's part.
+    """
 
     kernel: Kernel
     outside: int
@@ -117,22 +120,22 @@ class Reader:
     own: frozenset[str]
     values: dict[str, Expr]
     length: int
-    touches: list[Touch] = field(default_factory=list)
-    meetings: list[Meeting] = field(default_factory=list)
+    accesses: list[BlockAccess] = field(default_factory=list)
+    barriers: list[BarrierTimes] = field(default_factory=list)
     strays: list[str] = field(default_factory=list)
-    turns: list[Turn] = field(default_factory=list)
+    copy_groups: list[CopyGroupTimes] = field(default_factory=list)
 
-    def body(self, body: Body, where: Where) -> None:
+    def body(self, body: Body, where: Place) -> None:
         for position, node in enumerate(body):
             here = where
             if len(where.path.loops) >= self.outside and not self.in_nest(where):
                 here = replace(where, time=(*where.time, integer(2 * position)))
             self.node(node, here)
 
-    def in_nest(self, where: Where) -> bool:
+    def in_nest(self, where: Place) -> bool:
         return any(loop.kind is LoopKind.THREAD for loop in where.path.loops)
 
-    def node(self, node: Node, where: Where) -> None:
+    def node(self, node: Node, where: Place) -> None:
         match node:
             case For(kind=LoopKind.THREAD) if not self.in_nest(where):
                 self.nest(node, where)
@@ -141,12 +144,12 @@ class Reader:
             case Barrier():
                 times = self.times(where).intersect_domain(where.path.domain)
                 outer = self.outer(where, times)
-                self.meetings.append(Meeting(node.scope, outer, where.around, len(where.time)))
+                self.barriers.append(BarrierTimes(node.scope, outer, where.around, len(where.time)))
             case CommitCopies() | AwaitCopies():
                 times = self.times(where).intersect_domain(where.path.domain)
                 pending = node.pending if isinstance(node, AwaitCopies) else None
                 if not where.around:  # what data decides on may not happen
-                    self.turns.append(Turn(pending, self.outer(where, times)))
+                    self.copy_groups.append(CopyGroupTimes(pending, self.outer(where, times)))
             case Assign():
                 one = where if where.thread is not None else replace(where, thread=integer(0))
                 self.assign(node, one)
@@ -154,7 +157,7 @@ class Reader:
                 self.own_reads(node, where)
                 self.inside(node, where)
 
-    def assign(self, node: Assign, where: Where) -> None:
+    def assign(self, node: Assign, where: Place) -> None:
         """Read an assignment; an atomic one reads and sets its element as one."""
         if not node.is_atomic:
             self.own_reads(node, where)
@@ -166,12 +169,12 @@ class Reader:
                 self.reads(part, where)
         self.access(node.target, where, is_written=True, is_atomic=True)
 
-    def own_reads(self, node: Node, where: Where) -> None:
+    def own_reads(self, node: Node, where: Place) -> None:
         for expr in own_expressions(node):
             self.reads(expr, where)
 
-    def inside(self, node: Node, where: Where) -> None:
-        """Read the bodies of a node; outside nests, its iterations and branches are times."""
+    def inside(self, node: Node, where: Place) -> None:
+        """Read the bodies of a node; outside of thread nests, iterations and branches are times."""
         for number, part in enumerate(bodies(node)):
             path = where.path.into(node, number)
             inner = replace(where, path=path, around=self.unsure(node, where, path))
@@ -180,8 +183,8 @@ class Reader:
                 inner = replace(inner, time=(*self.started(where), tells))
             self.body(part, inner)
 
-    def nest(self, outermost: For, where: Where) -> None:
-        """Read what threads run on their own."""
+    def nest(self, outermost: For, where: Place) -> None:
+        """Read the body of a thread nest, which each thread runs on its own."""
         nest = thread_nest(outermost)
         number = nest.number()
         if nest.size > self.kernel.threads:
@@ -198,10 +201,10 @@ class Reader:
             inside = replace(inside, combined=(nest.combined, nest.first()))
         self.body(nest.inside, inside)
 
-    def scan(self, loop: For, where: Where) -> None:
-        """Read what all threads make together: any of them has any iteration.
+    def scan(self, loop: For, where: Place) -> None:
+        """Read a recurrence that all threads scan together: any thread may run any iteration.
 
-        They wait for one another inside and at the end.
+        Threads wait for one another inside the scan and at its end.
         """
         self.own_reads(loop, where)
         path = where.path.into(loop, 0)
@@ -211,19 +214,19 @@ class Reader:
             self.own_reads(node, inside)
             self.access(node.target, inside, is_written=True)
 
-    def started(self, where: Where) -> tuple[Expr, ...]:
-        """Return the time of what is inside a node, after what the node itself reads."""
+    def started(self, where: Place) -> tuple[Expr, ...]:
+        """Return the time of the bodies of a node, after the node's own reads."""
         *outer, position = where.time
         return (*outer, Binary(BinaryOp.ADD, position, integer(1), DType.INT64))
 
-    def unsure(self, node: Node, where: Where, path: Path) -> tuple[Unsure, ...]:
+    def unsure(self, node: Node, where: Place, path: Path) -> tuple[DataCondition, ...]:
         if len(path.data) == len(where.path.data) or self.in_nest(where):
             return where.around
-        return (*where.around, Unsure(node, len(where.time)))
+        return (*where.around, DataCondition(node, len(where.time)))
 
     # -- accesses
 
-    def reads(self, expr: Expr, where: Where) -> None:
+    def reads(self, expr: Expr, where: Place) -> None:
         for part in walk(expr):
             if isinstance(part, Load | VectorLoad):
                 self.access(part, where, is_written=False)
@@ -231,7 +234,7 @@ class Reader:
     def access(
         self,
         access: Load | VectorLoad,
-        where: Where,
+        where: Place,
         *,
         is_written: bool,
         is_async: bool = False,
@@ -254,8 +257,8 @@ class Reader:
             place = place.flat_range_product(one)
         place = place.intersect_domain(where.path.domain)
         outer = self.outer(where, place)
-        self.touches.append(
-            Touch(
+        self.accesses.append(
+            BlockAccess(
                 access.array,
                 is_written,
                 outer,
@@ -267,14 +270,14 @@ class Reader:
             )
         )
 
-    def check_own(self, access: Load | VectorLoad, index: tuple[Expr, ...], where: Where) -> None:
-        """Check that a thread reaches its own part of an array in registers."""
+    def check_own(self, access: Load | VectorLoad, index: tuple[Expr, ...], where: Place) -> None:
+        """Check that a thread accesses only its own part of an array in registers."""
         first = _function(where.path.frame, index[0]).intersect_domain(where.path.domain)
         if where.thread is None or not first.is_subset(self.thread(where)):
             self.strays.append(access.array)
 
     def plain(self, expr: Expr) -> Expr:
-        """Return `expr` with the values of locals that are set once."""
+        """Return `expr` with locals that are set once replaced by their values."""
         return rewrite(
             expr,
             lambda e: (
@@ -284,12 +287,12 @@ class Reader:
             ),
         )
 
-    def times(self, where: Where) -> isl.Map:
-        """Return `{ [iterators] -> [time] }`, of one length everywhere."""
+    def times(self, where: Place) -> isl.Map:
+        """Return `{ [iterators] -> [time] }`, times padded to one length."""
         padded = (*where.time, *[integer(0)] * (self.length - len(where.time)))
         return where.path.frame.map_to("", padded).reset_tuple_id(_OUT)
 
-    def thread(self, where: Where) -> isl.Map:
+    def thread(self, where: Place) -> isl.Map:
         """Return `{ [iterators] -> [thread] }`."""
         frame = where.path.frame
         if where.thread is not None:
@@ -299,14 +302,14 @@ class Reader:
         inside = inside.upper_bound_val(isl.dim_type.set, 0, isl.Val(self.kernel.threads - 1))
         return isl.Map.from_domain_and_range(frame.universe, inside)
 
-    def outer(self, where: Where, place: isl.Map) -> isl.Map:
-        """Return `place` by the iterators of host and grid alone."""
+    def outer(self, where: Place, place: isl.Map) -> isl.Map:
+        """Return `place` as a function of the iterators of host and grid alone."""
         count = place.dim(isl.dim_type.in_)
         return place.project_out(isl.dim_type.in_, self.outside, count - self.outside)
 
 
 def _function(frame: Frame, expr: Expr) -> isl.Map:
-    """Return `{ [iterators] -> [value] }`; any value where it is not affine."""
+    """Return `{ [iterators] -> [value] }`; any value where `expr` is not affine."""
     try:
         return isl.Map.from_pw_aff(frame.pw(expr))
     except NotAffine:
@@ -316,7 +319,7 @@ def _function(frame: Frame, expr: Expr) -> isl.Map:
 
 
 def _widened(one: isl.Map, lanes: int) -> isl.Map:
-    """Return the map to an index and those of the lanes after it."""
+    """Return the map to the index of every lane of a vector access, given that of the first."""
     space = one.get_space().range().map_from_set()
     local = isl.LocalSpace.from_space(space.wrap())
     first = isl.Aff.var_on_domain(local, isl.dim_type.set, 0)

@@ -17,11 +17,13 @@ from polyopt.proof.paths import Path
 _IN_TURN = (LoopKind.SEQUENTIAL, LoopKind.UNROLL)
 
 
-def joined(body: Body, path: Path) -> Body:
+def without_versions(body: Body, path: Path) -> Body:
     """Return `body`, reached by `path`, with such choices undone."""
     found: list[Node] = []
     for node in body:
-        inner = tuple(joined(part, path.into(node, n)) for n, part in enumerate(bodies(node)))
+        inner = tuple(
+            without_versions(part, path.into(node, n)) for n, part in enumerate(bodies(node))
+        )
         node = with_bodies(node, inner)
         match node:
             case If(then=then, otherwise=other) if other and _same(then, other, path.into(node, 0)):

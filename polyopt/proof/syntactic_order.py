@@ -1,11 +1,11 @@
-"""Which statements' order the text of the loops settles, whatever these touch.
+"""Find the statements whose order the text of the loops does not fix by itself.
 
-In: a tree of runs, the iterators that were proven to be functions of instances, what is touched.
-Out: `Doubt`s: statements whose instances may run in another order than the source's, or at the
-same time.  Any two instances that are not of one `Doubt`, and conflict, run in the source's order.
-A loop keeps that order where its iterator differs by one constant from the number that times in
-the source have at its place; a sequence where the constants there ascend.  Iterations that may run
-at the same time keep it where none touches an element that another one does.
+In: the tree of runs, the iterators proven to be functions of instances, the elements accessed.
+Out: `UndecidedOrder`s, sets of statements whose instances may run in another order than the
+source's, or at the same time.  Conflicting instances not in one `UndecidedOrder` keep their order.
+A loop keeps the source's order where its iterator and the component of the source's time at its
+depth differ by one constant; a sequence where the constants at its depth ascend; a concurrent loop
+where, besides, no iteration accesses an element that another one writes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import islpy as isl
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.expr import Expr, Linear, integer, linear, sub
 from polyopt.ir.loops import CONCURRENT
-from polyopt.proof.accesses import Touch
+from polyopt.proof.accesses import InstanceAccess
 from polyopt.proof.instances import Placed
 from polyopt.proof.reading import Loop, Piece, Run, all_runs
 
@@ -28,18 +28,18 @@ MOST = 32
 
 
 @dataclass(frozen=True, eq=False)
-class Doubt:
+class UndecidedOrder:
     """Statements, and the tree of all their runs, with the loops around them."""
 
     statements: frozenset[str]
     body: tuple[Piece, ...]
 
 
-def doubts(
+def undecided_orders(
     body: tuple[Piece, ...],
     places: Collection[Placed],
-    touched: Mapping[str, Sequence[Touch]],
-) -> tuple[Doubt, ...]:
+    touched: Mapping[str, Sequence[InstanceAccess]],
+) -> tuple[UndecidedOrder, ...]:
     """Return the parts of a tree that may not keep the source's order; no statement is in two.
 
     `touched` is what instances touch, by statement.
@@ -50,39 +50,41 @@ def doubts(
 
 @dataclass(frozen=True, eq=False)
 class _Walk:
-    """The walk of a tree from outside in.
+    """Walks a tree from the outside in.
 
-    Of instances below a place, those that agree on all loops around it agree on the first `depth`
-    numbers of their times; of others, loops and times have the same one first.
+    Instances below a place that agree on all loops around it agree on the first `depth` components
+    of their times; loops and times order all other instances alike.
     """
 
     places: dict[int, Placed]
-    touched: Mapping[str, Sequence[Touch]]
+    touched: Mapping[str, Sequence[InstanceAccess]]
 
-    def body(self, body: tuple[Piece, ...], depth: int, above: tuple[Loop, ...]) -> Iterator[Doubt]:
-        """Yield the doubts about a sequence."""
+    def body(
+        self, body: tuple[Piece, ...], depth: int, above: tuple[Loop, ...]
+    ) -> Iterator[UndecidedOrder]:
+        """Yield the undecided orders of a sequence."""
         runs = [self.runs(piece) for piece in body]
         depth = self.common(tuple(run for mine in runs for run in mine), depth)
         for group in self.ascending([p for p, mine in zip(body, runs, strict=True) if mine], depth):
             if len(group) == 1:
                 yield from self.piece(group[0], depth, above)
             else:
-                yield _doubt(group, above)
+                yield _undecided_order(group, above)
 
-    def piece(self, piece: Piece, depth: int, above: tuple[Loop, ...]) -> Iterator[Doubt]:
-        """Yield the doubts about one piece."""
+    def piece(self, piece: Piece, depth: int, above: tuple[Loop, ...]) -> Iterator[UndecidedOrder]:
+        """Yield the undecided orders of one piece."""
         runs = self.runs(piece)
         depth = self.common(runs, depth)
         match piece:
             case Run():
                 if any(_constant(time) is None for time in self.order(piece)[depth:]):
-                    yield _doubt((piece,), above)
+                    yield _undecided_order((piece,), above)
             case Loop():
                 is_kept = self.is_kept(piece, runs, depth)
                 if is_kept and piece.loop.kind in CONCURRENT:
                     is_kept = self.is_local(piece, runs, above)
                 if not is_kept:
-                    yield _doubt((piece,), above)
+                    yield _undecided_order((piece,), above)
                 else:
                     yield from self.body(piece.body, depth + 1, (*above, piece))
 
@@ -95,12 +97,12 @@ class _Walk:
         return self.places[id(run)].quotients.statement.order
 
     def time(self, run: Run, position: int) -> Expr:
-        """Return one number of the times; all end in zeros."""
+        """Return one component of a run's time; times are padded with zeros."""
         order = self.order(run)
         return order[position] if position < len(order) else integer(0)
 
     def common(self, runs: tuple[Run, ...], depth: int) -> int:
-        """Return the first place from `depth` on at which times have no common constant."""
+        """Return the first position from `depth` on at which times have no common constant."""
         most = max((len(self.order(run)) for run in runs), default=0)
         while depth < most:
             found = {_constant(self.time(run, depth)) for run in runs}
@@ -112,7 +114,7 @@ class _Walk:
     def ascending(self, pieces: Sequence[Piece], depth: int) -> list[tuple[Piece, ...]]:
         """Return consecutive pieces in groups whose constants at `depth` ascend.
 
-        Where a piece has other times than constants, all are one group.
+        Where a piece has times that are not constant, all pieces are one group.
         """
         if len(pieces) <= 1:
             return [tuple(pieces)] if pieces else []
@@ -131,7 +133,7 @@ class _Walk:
         return [group for group, _, _ in found]
 
     def is_kept(self, loop: Loop, runs: tuple[Run, ...], depth: int) -> bool:
-        """Tell whether a loop's iterator is the number at `depth` of times, but for a constant."""
+        """Tell whether a loop's iterator is, up to a constant, component `depth` of the times."""
         distances: set[Linear | None] = set()
         for run in runs:
             value = self.places[id(run)].known.get(loop.loop.iter)
@@ -140,9 +142,9 @@ class _Walk:
         return found is not None and not found.terms
 
     def is_local(self, loop: Loop, runs: tuple[Run, ...], above: tuple[Loop, ...]) -> bool:
-        """Tell whether no element that is written is touched in two iterations of a loop.
+        """Tell whether no written element is accessed in two iterations of a loop.
 
-        Iterations are compared that agree on the loops `above`.
+        Compares iterations that agree on the loops `above`.
         """
         if len(runs) <= FEW:
             return False
@@ -183,8 +185,8 @@ def _constant(time: Expr) -> int | None:
     return None if found.terms else found.constant
 
 
-def _doubt(pieces: tuple[Piece, ...], above: tuple[Loop, ...]) -> Doubt:
+def _undecided_order(pieces: tuple[Piece, ...], above: tuple[Loop, ...]) -> UndecidedOrder:
     body = pieces
     for loop in reversed(above):
         body = (replace(loop, body=body),)
-    return Doubt(frozenset(run.statement for run in all_runs(pieces)) - {""}, body)
+    return UndecidedOrder(frozenset(run.statement for run in all_runs(pieces)) - {""}, body)

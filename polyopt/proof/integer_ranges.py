@@ -49,18 +49,18 @@ _LARGEST_BOUND = 40  # nodes of an expression
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class IntegerRange:
     """The least and the greatest value, over iterators, sizes and numbers."""
 
     low: Expr
     high: Expr
 
-    def plus(self, other: Span) -> Span:
+    def plus(self, other: IntegerRange) -> IntegerRange:
         """Return the span of sums."""
-        return Span(_sum(self.low, other.low), _sum(self.high, other.high))
+        return IntegerRange(_sum(self.low, other.low), _sum(self.high, other.high))
 
 
-Spans = Mapping[Expr, Span]  # by the scalar: a local, or an array of no dimension
+Spans = Mapping[Expr, IntegerRange]  # by the scalar: a local, or an array of no dimension
 
 
 def conditions(scalars: Iterable[Expr], spans: Spans) -> Iterator[Expr]:
@@ -78,7 +78,7 @@ def after(node: Node, spans: Spans) -> Spans:
             scalar = _scalar(node)
             if scalar is None:
                 return spans
-            value = _span(node.value, spans)
+            value = _range_of(node.value, spans)
             rest = {known: span for known, span in spans.items() if known != scalar}
             return rest if value is None else {**rest, scalar: value}
         case For():
@@ -140,7 +140,7 @@ def _joined(ways: list[Spans]) -> Spans:
     first, *others = ways
     result = {}
     for scalar, span in first.items():
-        whole: Span | None = span
+        whole: IntegerRange | None = span
         for other in others:
             whole = _union(whole, other.get(scalar))
         if whole is not None:
@@ -148,12 +148,12 @@ def _joined(ways: list[Spans]) -> Spans:
     return result
 
 
-def _union(one: Span | None, two: Span | None) -> Span | None:
+def _union(one: IntegerRange | None, two: IntegerRange | None) -> IntegerRange | None:
     if one is None or two is None:
         return None
     low = _outer(BinaryOp.MIN, one.low, two.low)
     high = _outer(BinaryOp.MAX, one.high, two.high)
-    return None if low is None or high is None else Span(low, high)
+    return None if low is None or high is None else IntegerRange(low, high)
 
 
 def _outer(op: BinaryOp, one: Expr, two: Expr) -> Expr | None:
@@ -166,25 +166,25 @@ def _outer(op: BinaryOp, one: Expr, two: Expr) -> Expr | None:
             return both if len(list(walk(both))) <= _LARGEST_BOUND else None
 
 
-def _span(value: Expr, spans: Spans) -> Span | None:
+def _range_of(value: Expr, spans: Spans) -> IntegerRange | None:
     """Return the span of a value, if it is known."""
     match value:
         case Const() | Iter() | Param():
-            return Span(value, value)
+            return IntegerRange(value, value)
         case Load() | Symbol() if value in spans:
             return spans[value]
         case Cast(operand=operand) if operand.dtype is DType.BOOL:
-            return Span(integer(0), integer(1))
+            return IntegerRange(integer(0), integer(1))
         case Cast(operand=operand) if operand.dtype is DType.INT64:
-            return _span(operand, spans)
+            return _range_of(operand, spans)
         case Select():
-            return _union(_span(value.then, spans), _span(value.otherwise, spans))
+            return _union(_range_of(value.then, spans), _range_of(value.otherwise, spans))
         case Binary(op=BinaryOp.ADD | BinaryOp.SUB):
-            left, right = _span(value.left, spans), _span(value.right, spans)
+            left, right = _range_of(value.left, spans), _range_of(value.right, spans)
             if left is None or right is None:
                 return None
             if value.op is BinaryOp.SUB:
-                right = Span(_negated(right.high), _negated(right.low))
+                right = IntegerRange(_negated(right.high), _negated(right.low))
             return left.plus(right)
         case _:
             return None
@@ -244,14 +244,14 @@ def _added(scalar: Expr, value: Expr) -> _Step:
     """Return what an assignment of `value` to `scalar` adds to it."""
     match value:
         case Binary(op=BinaryOp.ADD, left=left, right=right) if scalar in (left, right):
-            added = _span(right if left == scalar else left, {})
+            added = _range_of(right if left == scalar else left, {})
         case Binary(op=BinaryOp.SUB, left=left, right=right) if left == scalar:
-            added = _span(right, {})
-            added = added and Span(_negated(added.high), _negated(added.low))
+            added = _range_of(right, {})
+            added = added and IntegerRange(_negated(added.high), _negated(added.low))
         case _:
             return _Step(is_known=False)
     match added:
-        case Span(low=Const(value=int(low)), high=Const(value=int(high))):
+        case IntegerRange(low=Const(value=int(low)), high=Const(value=int(high))):
             is_known = max(-low, high) <= _LARGEST_STEP
             return _Step(min(low, 0), max(high, 0), is_known)
         case _:
@@ -270,13 +270,13 @@ def _is_counted(loop: For, scalar: Expr, step: _Step) -> bool:
     )
 
 
-def _counted(span: Span, step: _Step, trips: Expr) -> Span:
+def _counted(span: IntegerRange, step: _Step, trips: Expr) -> IntegerRange:
     low = _sum(span.low, mul(integer(step.low), trips)) if step.low else span.low
     high = _sum(span.high, mul(integer(step.high), trips)) if step.high else span.high
-    return Span(low, high)
+    return IntegerRange(low, high)
 
 
-def _after_loop(loop: For, span: Span, step: _Step) -> Span:
+def _after_loop(loop: For, span: IntegerRange, step: _Step) -> IntegerRange:
     trips = normalize(sub(loop.upper, loop.lower))
     return _counted(span, step, Binary(BinaryOp.MAX, trips, integer(0), DType.INT64))
 

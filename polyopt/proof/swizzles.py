@@ -1,8 +1,8 @@
-"""Rows of shared arrays that are turned: is every element in one place of its own row?
+"""Check that swizzled rows of shared arrays hold each element exactly once.
 
-In: an array.  Out: the reason why not, or None.
-Which column holds an element depends on its row through `row % (rows * count)` only, so all cases
-are looked at, one by one.
+In: an array.  Out: a reason why not, or None.
+The column of an element depends on its row through `row % (rows * count)` only, so all cases are
+enumerated.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from polyopt.ir.array import Array
 from polyopt.ir.expr import Const
 
 
-def why_not_turned(array: Array) -> str | None:
-    """Return why the rows of `array` do not hold each of their elements once; None if they do."""
+def swizzle_fault(array: Array) -> str | None:
+    """Return why a row of `array` does not hold each of its elements once; None if all do."""
     turn = array.turn
     if turn is None:
         return None

@@ -54,7 +54,7 @@ from polyopt.proof.nodes import (
 _ARITHMETIC = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.DIV, BinaryOp.RATIO)
 
 
-def uncomputed(body: Body, names: Iterator[str]) -> Body:
+def substitute_operands(body: Body, names: Iterator[str]) -> Body:
     """Return `body` with copies of operands in place of what was computed of them."""
     found: list[Node] = []
     for position, node in enumerate(body):
@@ -69,8 +69,8 @@ def uncomputed(body: Body, names: Iterator[str]) -> Body:
                 )
                 found += (replace(node, array=array) for array in arrays)
                 rest = _undone(scope, node.array.name, function, own)
-                return (*found, *uncomputed(rest, names))
-        parts = tuple(uncomputed(part, names) for part in bodies(node))
+                return (*found, *substitute_operands(rest, names))
+        parts = tuple(substitute_operands(part, names) for part in bodies(node))
         found.append(with_bodies(node, parts) if parts else node)
     return tuple(found)
 

@@ -14,7 +14,7 @@ from polyopt.ir.loops import Assign, Body, Declare, Node, SetLocal
 from polyopt.proof.nodes import all_nodes, own_expressions, reads, set_locals, symbols
 
 
-def untrusted(
+def untrusted_array(
     printed: Body,
     plain: Body,
     trusted: frozenset[str],

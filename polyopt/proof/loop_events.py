@@ -76,7 +76,7 @@ class LoopReader:
         self.sums = sums
         self.watched = watched
         self.places = Copies(part, nest)
-        self.times = dict(_timed(nest.body, ()))
+        self.times = dict(_runs_with_times(nest.body, ()))
         self.found = LoopEvents(part)
         self.tested = _tested(nest.runs(), self.times)
         self.length = max((len(time) for time in self.times.values()), default=1)
@@ -261,7 +261,7 @@ JOINING = (
 )
 
 
-def _timed(body: tuple[Piece, ...], above: Time) -> Iterator[tuple[Run, Time]]:
+def _runs_with_times(body: tuple[Piece, ...], above: Time) -> Iterator[tuple[Run, Time]]:
     """Yield every run with its time; even numbers are left for what is just before a piece."""
     for position, piece in enumerate(body):
         here = (*above, integer(2 * position + 1))
@@ -269,7 +269,7 @@ def _timed(body: tuple[Piece, ...], above: Time) -> Iterator[tuple[Run, Time]]:
             case Run():
                 yield piece, here
             case _:
-                yield from _timed(piece.body, (*here, Iter(piece.loop.iter)))
+                yield from _runs_with_times(piece.body, (*here, Iter(piece.loop.iter)))
 
 
 def _tested(runs: tuple[Run, ...], times: dict[Run, Time]) -> dict[int, tuple[Time, ...]]:

@@ -32,9 +32,9 @@ WIDEST = 8
 """Nodes of one copy."""
 
 
-def rolled(body: Body, names: Iterator[str]) -> Body:
+def reroll(body: Body, names: Iterator[str]) -> Body:
     """Return `body` with runs of copies as loops, over iterators called by `names`."""
-    nodes = [with_bodies(n, tuple(rolled(part, names) for part in bodies(n))) for n in body]
+    nodes = [with_bodies(n, tuple(reroll(part, names) for part in bodies(n))) for n in body]
     while True:
         shorter = _pass(nodes, names)
         if len(shorter) == len(nodes):

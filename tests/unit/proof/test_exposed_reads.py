@@ -10,7 +10,7 @@ import pytest
 
 import polyopt as po
 from polyopt.ir.program import Program, Repeat, all_parts
-from polyopt.proof.exposure import after, nothing
+from polyopt.proof.exposed_reads import after, nothing
 from tests.unit.proof.edits import program_of
 
 # ruff: noqa: F821, UP037 - sizes are named by strings
