@@ -1,8 +1,8 @@
 """The certificate: a check of the loops that are printed against the program that was written.
 
 In: the front end's `Program` and the final `LoopFunction`.  Out: a `Certificate`.
-Nothing of the scheduler, the legality check or the emitters is imported here.  What only programs
-of a device need, or loops that the first way does not prove, is imported on use.
+Nothing of the scheduler, the legality check or the emitters is imported here.  All modules are
+imported on use, so that none of them imports the package before itself.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.late import names_of
-from polyopt.proof.certificate import Certificate, Claim, ClaimKind, Verdict
-from polyopt.proof.certify import certify
 
 if TYPE_CHECKING:
     from polyopt.proof import (
@@ -24,12 +22,16 @@ if TYPE_CHECKING:
         threads,
         trusted_accesses,
     )
+    from polyopt.proof.certificate import Certificate, Claim, ClaimKind, Verdict
+    from polyopt.proof.certification import certify
 else:
     __getattr__ = names_of(
         __name__,
         {
             "barriers": "",
             "block_privatization": "",
+            "certificate": "Certificate Claim ClaimKind Verdict",
+            "certification": "certify",
             "dataflow": "",
             "exposed_reads": "",
             "matrix": "",

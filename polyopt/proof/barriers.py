@@ -142,7 +142,7 @@ def _pairs(accesses: list[BlockAccess]) -> Iterator[tuple[BlockAccess, BlockAcce
 
 @dataclass(frozen=True, eq=False)
 class _Between:
-    """Barriers between two accesses; `known` holds the pairs of times that each barrier separates."""
+    """Barriers between two accesses; `known` holds the pairs that each barrier separates."""
 
     reader: BlockReader
     known: dict[int, isl.Map] = field(default_factory=dict)

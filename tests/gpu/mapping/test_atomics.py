@@ -22,7 +22,7 @@ from polyopt.ir.loops import Assign, For, Kernel, LoopFunction, LoopKind
 from polyopt.ir.program import Program
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
-from polyopt.proof.certify import certify
+from polyopt.proof.certification import certify
 from polyopt.proof.nodes import all_nodes
 from polyopt.schedule.schedule import source_schedule
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu

@@ -17,7 +17,7 @@ from polyopt.frontend import build
 from polyopt.frontend.infer import infer_types
 from polyopt.ir.expr import Iter, Load
 from polyopt.ir.loops import Assign, Barrier, Body, Kernel, LoopFunction
-from polyopt.proof.certify import certify
+from polyopt.proof.certification import certify
 from polyopt.proof.nodes import all_nodes, bodies, with_bodies
 from polyopt.schedule.schedule import source_schedule
 from polyopt.transforms import Finish, parse_steps

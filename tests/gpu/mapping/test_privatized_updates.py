@@ -25,7 +25,7 @@ from polyopt.ir.program import Program
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 from polyopt.proof.certificate import Verdict
-from polyopt.proof.certify import certify
+from polyopt.proof.certification import certify
 from polyopt.proof.kernels import check_kernels
 from polyopt.proof.nodes import all_nodes
 from polyopt.report.launches import launches

@@ -26,7 +26,7 @@ from polyopt.ir.program import Program
 from polyopt.ir.scan import NoScan, scan_of
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
-from polyopt.proof.certify import certify
+from polyopt.proof.certification import certify
 from polyopt.proof.nodes import all_nodes, bodies, with_bodies
 from polyopt.runtime.device.provider import Log, Module, no_log
 from polyopt.schedule.reductions import reassociated

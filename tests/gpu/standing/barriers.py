@@ -22,7 +22,7 @@ from polyopt.ir.loops import Kernel
 from polyopt.pipeline import Compilation
 from polyopt.proof.barriers import check_synchronisation
 from polyopt.proof.certificate import Verdict
-from polyopt.proof.certify import bound_names, context_of
+from polyopt.proof.certification import bound_names, context_of
 from polyopt.proof.paths import Path, with_paths
 from polyopt.runtime.check import ShapeError
 from tests.gpu.standing.alone import WIDTHS, Alone, kernels_alone, sizes_alone

@@ -43,7 +43,7 @@ from polyopt.ir.source import LARGEST_SIZE
 from polyopt.ir.types import DType
 from polyopt.proof import Verdict
 from polyopt.proof.bounds import check_bounds
-from polyopt.proof.certify import context_of
+from polyopt.proof.certification import context_of
 from polyopt.proof.widths import check_widths
 from tests.unit.proof.edits import (
     F64,

@@ -23,7 +23,7 @@ from polyopt.ir.loops import (
 )
 from polyopt.proof import Verdict
 from polyopt.proof.bounds import check_bounds
-from polyopt.proof.certify import context_of
+from polyopt.proof.certification import context_of
 from tests.unit.proof.edits import (
     I64,
     SIZE,

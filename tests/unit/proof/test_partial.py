@@ -10,7 +10,7 @@ import pytest
 import polyopt as po
 from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, add, integer, rewrite, sub
 from polyopt.ir.loops import Assign, Body, For, LoopKind, Node
-from polyopt.proof.certify import context_of
+from polyopt.proof.certification import context_of
 from polyopt.proof.partial import mentioned, without_partial_results
 from polyopt.proof.paths import Path
 from tests.unit.proof.edits import (
