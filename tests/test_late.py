@@ -12,9 +12,9 @@ import pytest
 from polyopt.emit.functions import table as c_table
 from polyopt.frontend import numpy_table, python_table
 from polyopt.late import Table, names_of
+from tests.late_tables import Homes, table, tree
 
 PACKAGE = Path(__file__).resolve().parent.parent / "polyopt"
-Homes = dict[str, set[str]]
 
 
 def _packages() -> list[str]:
@@ -22,35 +22,10 @@ def _packages() -> list[str]:
     return sorted(".".join(p.parent.relative_to(PACKAGE.parent).parts) for p in found)
 
 
-def _tree(package: str) -> ast.Module:
-    path = PACKAGE.parent.joinpath(*package.split("."), "__init__.py")
-    return ast.parse(path.read_text("utf-8"))
-
-
-def _table(package: str) -> Homes:
-    """Return the table of a package, from its text."""
-    tree = _tree(package)
-    constants = {
-        node.targets[0].id: node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-    }
-    (call,) = (
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "names_of"
-    )
-    homes = call.args[1]
-    found = ast.literal_eval(constants[homes.id] if isinstance(homes, ast.Name) else homes)
-    return {home: set(names.split()) for home, names in found.items()}
-
-
 def _checked(package: str) -> Homes:
     """Return the same table, from the imports for type checkers."""
     found: Homes = {}
-    for block in _tree(package).body:
+    for block in tree(package).body:
         if not isinstance(block, ast.If):
             continue
         for node in block.body:
@@ -67,13 +42,13 @@ def _checked(package: str) -> Homes:
 
 @pytest.mark.parametrize("package", _packages())
 def test_type_checkers_see_the_table_of_a_package(package: str) -> None:
-    assert _table(package) == _checked(package)
+    assert table(package) == _checked(package)
 
 
 @pytest.mark.parametrize("package", _packages())
 def test_every_name_of_a_package_is_there(package: str) -> None:
     module = import_module(package)
-    for home, names in _table(package).items():
+    for home, names in table(package).items():
         for name in names:
             assert getattr(module, name) is getattr(import_module(f"{package}.{home}"), name)
         if "." not in home:
@@ -84,7 +59,7 @@ def test_every_name_of_a_package_is_there(package: str) -> None:
 def test_no_name_of_a_package_is_one_of_its_modules(package: str) -> None:
     folder = PACKAGE.parent.joinpath(*package.split("."))
     modules = {path.stem for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()}
-    assert modules.isdisjoint(name for names in _table(package).values() for name in names)
+    assert modules.isdisjoint(name for names in table(package).values() for name in names)
 
 
 def test_a_package_has_no_other_names() -> None:

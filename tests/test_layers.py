@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+
+from tests.late_tables import table
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "polyopt"
@@ -86,6 +89,12 @@ ISL_FILES = {
         for name in ("accesses", "conflicts", "separation", "registers")
     ),
 }
+
+CIRCULAR = {
+    ("polyopt.tracing.arrays", "polyopt.tracing.compiling"),
+    ("polyopt.tracing.sizes", "polyopt.tracing.arrays"),
+}
+"""Imports that close a circle: a lazy array computes itself, a size takes NumPy's functions."""
 
 
 def _files(directory: Path = PACKAGE) -> list[Path]:
@@ -171,6 +180,105 @@ def test_the_layers_have_no_cycle() -> None:
         assert free, f"cycle among {sorted(pending)}"
         done |= free
         pending = {name: uses for name, uses in pending.items() if name not in free}
+
+
+def _module(path: Path) -> str:
+    """Return the full name of a module or package."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _home(name: str, modules: dict[str, Path]) -> str | None:
+    """Return the module that has a full name, by way of the tables of packages."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        module = ".".join(parts[:length])
+        if module in modules:
+            break
+    else:
+        return None
+    if length < len(parts) and modules[module].name == "__init__.py":
+        for home, names in table(module).items():
+            if parts[length] in names:
+                return f"{module}.{home}"
+    return module
+
+
+def _runtime_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a tree without what is for type checkers alone."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            for other in child.orelse:
+                yield from _runtime_nodes(other)
+        else:
+            yield from _runtime_nodes(child)
+
+
+def _used_names(path: Path) -> Iterator[str]:
+    """Yield the full names that a file imports, or reaches as attributes of what it imports."""
+    nodes = list(_runtime_nodes(ast.parse(path.read_text(encoding="utf-8"))))
+    bound: dict[str, str] = {}
+    for node in nodes:
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=str(module), names=names):
+                for alias in names:
+                    bound[alias.asname or alias.name] = f"{module}.{alias.name}"
+            case _:
+                pass
+    yield from bound.values()
+    for node in nodes:
+        if isinstance(node, ast.Attribute):
+            first, *rest = ast.unparse(node).split(".")
+            if first in bound:
+                yield ".".join((bound[first], *rest))
+
+
+@cache
+def _module_graph() -> dict[str, set[str]]:
+    """Return the modules that each module imports at once, in functions, or by lazy attributes."""
+    modules = {_module(path): path for path in _files()}
+    return {
+        name: {home for used in _used_names(path) if (home := _home(used, modules))} - {name}
+        for name, path in modules.items()
+    }
+
+
+def _reachable(graph: dict[str, set[str]], start: str) -> set[str]:
+    found: set[str] = set()
+    pending = [start]
+    while pending:
+        for name in graph[pending.pop()] - found:
+            found.add(name)
+            pending.append(name)
+    return found
+
+
+def test_the_modules_have_no_circle_of_imports() -> None:
+    graph = {
+        name: {used for used in uses if (name, used) not in CIRCULAR}
+        for name, uses in _module_graph().items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        circle = " imports ".join(reversed(error.args[1]))
+        raise AssertionError(circle) from None
+
+
+@pytest.mark.parametrize("user, used", sorted(CIRCULAR))
+def test_allowed_circles_are_circles(user: str, used: str) -> None:
+    graph = _module_graph()
+    assert used in graph[user]
+    assert user in _reachable(graph, used)
+
+
+def test_lazy_attributes_are_imports() -> None:
+    graph = _module_graph()
+    assert "polyopt.proof.matrix" in graph["polyopt.proof.certification"]
+    assert "polyopt.strategy.borders" in graph["polyopt.strategy.register_blocking"]
 
 
 def test_the_runtime_knows_the_records_of_a_call_only() -> None:
