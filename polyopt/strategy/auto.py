@@ -1,4 +1,4 @@
-"""The automatic schedule for CPUs.
+"""Compose the automatic schedule for CPUs.
 
 In: a Scop and a machine.  Out: a proven schedule: fused, tiled, parallel outside, SIMD inside.
 """
@@ -58,11 +58,10 @@ def auto_schedule(
 ) -> Schedule:
     """Return a legal schedule of `scop` chosen for `machine`.
 
-    `is_inner`: a loop goes around it whose iterations only data tells, as around a sparse row; its
-    sums are short.  `outgrowing` names the temporaries that take more memory in a schedule than the
-    program's own arrays: one that has any is passed over.
-    A stage of decisions that takes more than `BUDGET` isl operations, or most of the time that is
-    left, is left out.
+    `is_inner`: a data-dependent loop is around the Scop, as around a sparse row; its sums are
+    short. Schedules in which the temporaries `outgrowing` take more memory than the program's own
+    arrays are passed over. Decisions that take more than `BUDGET` isl operations, or most of the
+    time left, are skipped.
     """
     source = source_schedule(scop)
     scalars = {array.name for array in scop.arrays if not array.shape}
@@ -89,10 +88,10 @@ def auto_schedule(
 def with_fewer_cells(
     source: Schedule, cells: Counter[str], names: Collection[str]
 ) -> Schedule | None:
-    """Return the source's order in which each temporary called `names` has fewer cells.
+    """Return the source's order with each temporary in `names` contracted by one more loop.
 
-    `cells` counts the loops around a temporary, outermost first, for all iterations of which it has
-    one cell; it gets one more.  None where no temporary can do with fewer.
+    `cells` counts the outermost loops around a temporary that it is contracted over already.  None
+    where no temporary can be contracted further.
     """
     shapes = {a.name: a.shape for a in source.scop.arrays if a.role is Role.TEMP}
     fewer = [name for name in names if cells[name] < len(shapes.get(name, ()))]
@@ -106,7 +105,7 @@ def with_fewer_cells(
 
 
 def _candidates(source: Schedule, machine: Machine, *, split: bool = True) -> Iterator[Schedule]:
-    """Yield schedules to choose from, best first; each is made only when it is asked for."""
+    """Yield candidate schedules, best first, each made on demand."""
     affine = Affine(Fusion.MIN)
     start = _within_budget(str(affine), source, lambda s: s.attempt(affine) or s)
     found = _sketch(start, machine)
@@ -131,7 +130,7 @@ def _candidates(source: Schedule, machine: Machine, *, split: bool = True) -> It
 
 
 def alternatives(scop: Scop, machine: Machine) -> Iterator[Schedule]:
-    """Yield proven schedules that may be faster than the automatic one; measuring tells."""
+    """Yield proven schedules that may be faster than the automatic one, for measurement."""
     source = source_schedule(scop)
     if not any(statement.iters for statement in scop.statements):
         return
@@ -144,13 +143,13 @@ def alternatives(scop: Scop, machine: Machine) -> Iterator[Schedule]:
 
 
 def _improve(start: Schedule, machine: Machine) -> Schedule:
-    """Return `start` fused, tiled, parallel outside and in SIMD lanes inside."""
+    """Return `start` fused, tiled, parallel outside and vectorized inside."""
     return _finish(_sketch(start, machine), machine)
 
 
 @dataclass(frozen=True)
 class _Sketch:
-    """A schedule whose products and sums are tiled: enough to tell which of several to finish.
+    """A schedule whose products and sums are tiled: enough to choose which one to finish.
 
     `done` are the bands that need nothing more, `waiting` sums that may join a pass over the same
     rows, and `rows` sums along rows that go with what makes or uses the rows.
@@ -163,7 +162,7 @@ class _Sketch:
 
 
 def _sketch(start: Schedule, machine: Machine) -> _Sketch:
-    """Return `start` with its loops in the order of memory, products and sums tiled."""
+    """Return `start` with loops in memory order, products and sums tiled."""
     ordered = _within_budget("the order of loops", start, contiguous_innermost)
     streamed = _within_budget("joint sweeps", ordered, lambda s: fuse_row_sweeps(s, machine))
     joint = frozenset(_labels(streamed.tree) - _labels(ordered.tree))
@@ -179,7 +178,7 @@ def _sketch(start: Schedule, machine: Machine) -> _Sketch:
 
 
 def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedule:
-    """Return a sketch's schedule fused, parallel outside and in SIMD lanes inside.
+    """Return a sketch's schedule fused, parallel outside and vectorized inside.
 
     `split`: sums over whole nests get partial results.
     """
@@ -223,7 +222,7 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
 
 
 def _fuse(schedule: Schedule, skip: frozenset[str]) -> Schedule:
-    """Return `schedule` with nests fused; some with their loops turned."""
+    """Return `schedule` with nests fused, some after an interchange."""
     fused = fuse_nests(schedule, skip)
     turned = fuse_interchanged(fused, skip)
     return fused if turned is fused else fuse_nests(turned, skip)
@@ -232,14 +231,14 @@ def _fuse(schedule: Schedule, skip: frozenset[str]) -> Schedule:
 def _within_budget(
     what: str, schedule: Schedule, stage: Callable[[Schedule], Schedule]
 ) -> Schedule:
-    """Return what a stage makes of the schedule, or the schedule when the stage takes too long."""
+    """Return the result of a stage, or the schedule itself if the stage takes too long."""
     with optional(what, BUDGET, part=MOST):
         schedule = stage(schedule)
     return schedule
 
 
 def hold_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Schedule:
-    """Return `schedule` with sums over several loops held in registers; not those in `skip`."""
+    """Return `schedule` with sums over several loops blocked in registers, except in `skip`."""
     for label in outer_bands(schedule.tree):
         if label not in skip and label in _labels(schedule.tree):
             schedule = block_sums_in_registers(schedule, label, machine) or schedule
@@ -247,7 +246,7 @@ def hold_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Sch
 
 
 def jam_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Schedule:
-    """Return `schedule` with contractions and sums tiled: outer nests, and those in time loops.
+    """Return `schedule` with contractions and sums tiled in outer nests and inside time loops.
 
     Bands named in `skip` are left alone.
     """
@@ -273,7 +272,7 @@ def jam_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Sche
 
 
 def jammed(schedule: Schedule) -> int:
-    """Return how many contractions have been tiled: those with register tiles of two loops."""
+    """Return the number of tiled contractions: those with register tiles of two loops."""
     return sum(
         isinstance(step, Separate)
         and len(step.sizes) > 1
@@ -284,7 +283,7 @@ def jammed(schedule: Schedule) -> int:
 
 
 def products(schedule: Schedule) -> int:
-    """Return how many bands are contractions as they stand, 0 when it takes too long to tell."""
+    """Return the number of bands that are contractions, 0 when counting takes too long."""
     with optional("tiles of sums", BUDGET, part=MOST):
         return sum(find_roles(schedule, b.label) is not None for b in bands(schedule.tree))
     return 0
@@ -295,7 +294,7 @@ def _labels(tree: Tree) -> set[str]:
 
 
 def _marked(tree: Tree) -> frozenset[str]:
-    """Return the labels of outer bands that have a parallel loop at or below them already."""
+    """Return the labels of outer bands with a parallel loop at or below them."""
     return frozenset(
         label
         for label in outer_bands(tree)
@@ -308,15 +307,14 @@ def _marked(tree: Tree) -> frozenset[str]:
 
 
 def keeps_scalars_small(schedule: Schedule, scalars: Collection[str]) -> bool:
-    """Tell whether no scalar of the source takes more memory than a matrix or an argument.
+    """Tell whether no expanded scalar takes more memory than a matrix or an argument.
 
-    A matrix is too much where no argument has two extents that grow: a sum over pairs of points is
-    not to take the square of their memory.
-    A scalar with a cell per iteration is a scalar again where one iteration makes and uses it;
-    a schedule that keeps makers and users in separate nests needs all the cells, or those of the
-    loops inside joint ones; a row for each thread is not large.  Where sums are held in registers
-    instead, these may be a matrix, or fit in an argument; each argument stands for one scalar, so
-    that all of them together take no more than the arguments do.
+    A matrix is too much if no argument has two extents that grow: a sum over pairs of points must
+    not take memory quadratic in their number. A scalar with a cell per iteration is contracted
+    again where one iteration writes and reads it; separate nests for writers and readers need all
+    cells, or those of the loops inside common ones; a row per thread is not large.  If sums are
+    blocked in registers, the cells may be a matrix, or fit in an argument; each argument stands for
+    one scalar, so that all together take no more memory than the arguments do.
     """
     held = any(isinstance(step, Separate) for step in schedule.trace)
     ranks = (rank(array) for array in schedule.scop.arrays if array.role in ARGUMENTS)
@@ -338,9 +336,9 @@ def keeps_scalars_small(schedule: Schedule, scalars: Collection[str]) -> bool:
 
 
 def fit_in_arguments(arrays: Collection[Array], scop: Scop) -> bool:
-    """Tell whether each of `arrays` has an argument of its own that it fits in.
+    """Tell whether the arrays fit in distinct arguments.
 
-    The extents of the array are extents of the argument, in any order, with elements no larger: it
+    The extents of an array are extents of its argument, in any order, with elements no larger: it
     takes no more memory, unless the argument has another extent that is 0.
     """
     left = [array for array in scop.arrays if array.role in ARGUMENTS]
@@ -358,7 +356,7 @@ def _fits(array: Array, argument: Array) -> bool:
 
 
 def loops_through(tree: Tree, home: str) -> tuple[BandMember, ...]:
-    """Return the loops that are open inside loop `home` (`L0[1]`), itself included."""
+    """Return the loops from the outermost to `home` (`L0[1]`), itself included."""
     label, _, position = home.partition("[")
     for above, band in _bands_below(tree, ()):
         if band.label == label:

@@ -1,11 +1,10 @@
-"""Blocked factorizations: a nest that eliminates, step by step, becomes products of blocks.
+"""Block factorizations so that most of their work is contractions.
 
 In: a permutable band with a sum whose loops all carry dependences (LU, Cholesky, substitution).
-Out: the steps in blocks; of every block first its own rows and columns, some rows at a time, then
-all that is left, a contraction in register tiles.
-As in Dongarra, Duff, Sorensen, van der Vorst, "Numerical Linear Algebra for High-Performance
-Computers", 1998, chapter 5.  Each element's updates keep their order, but for lanes where it is
-open.
+Out: the steps in blocks: for each block first its own rows and columns, a few rows at a time, then
+the trailing update as a contraction in register tiles (Dongarra, Duff, Sorensen, van der Vorst,
+"Numerical Linear Algebra for High-Performance Computers", 1998, chapter 5).  Each element's updates
+keep their order, except in lanes of reassociable sums.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ _ACROSS = {Step.STRIDED, Step.CONTIGUOUS, Step.INVARIANT}
 
 @dataclass(frozen=True, slots=True)
 class _Elimination:
-    """Loops of a band: `depth` counts the steps, the others move the element of `size` bytes."""
+    """Roles of a band's loops: `depth` counts steps, the others move elements of `size` bytes."""
 
     depth: int
     others: tuple[int, ...]
@@ -58,7 +57,7 @@ class _Elimination:
 
 @dataclass(frozen=True, slots=True)
 class BlockSizes:
-    """Steps of a block; rows and columns that one register tile has."""
+    """Steps of a block; rows and columns of a register tile."""
 
     block: int
     rows: int
@@ -66,7 +65,7 @@ class BlockSizes:
 
     @staticmethod
     def of(machine: Machine, size: int) -> BlockSizes:
-        """Return powers of two: a block square fits into L1; two vectors of columns.
+        """Return powers of two: a square block fits into L1; a tile is two vectors wide.
 
         Each is a multiple of the next, so that edges of blocks are edges of tiles.
         """
@@ -79,10 +78,10 @@ class BlockSizes:
 
 
 def block_factorization(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
-    """Return `schedule` with the elimination at band `label` in blocks, or None for others.
+    """Return `schedule` with the factorization at band `label` in blocks, or None for others.
 
-    With one right side no block is used again: wide ones read rows of the matrix in long pieces,
-    and their own triangle is in blocks once more.
+    With a single right side no block is reused: wide blocks read long pieces of the matrix's rows,
+    and their triangles are blocked again.
     """
     found = _find(schedule, label)
     if found is None:
@@ -101,7 +100,7 @@ def block_factorization(schedule: Schedule, label: str, machine: Machine) -> Sch
 def _in_blocks(
     schedule: Schedule, label: str, found: _Elimination, sizes: BlockSizes
 ) -> Schedule | None:
-    """Return `schedule` with the steps in blocks, or None where no part becomes a product."""
+    """Return `schedule` with the steps in blocks, or None if no part becomes a contraction."""
     band = find_band(schedule.tree, label)
     steps: list[Transform] = order_steps(label, band, (found.depth, *found.others))
     steps += [Strip(f"{label}[0]", sizes.block), Cut(label, 1)]
@@ -129,7 +128,7 @@ def _in_blocks(
 def _parts(
     schedule: Schedule, label: str, end: transforms.Distance, loops: tuple[int, ...]
 ) -> tuple[Schedule, list[str]]:
-    """Return the nest split, `loops` in turn, at the end of the block; the parts' labels."""
+    """Return the nest with each of `loops` split at the end of the block; the parts' labels."""
     if not loops:
         return schedule, [label]
     loop, *rest = loops
@@ -148,7 +147,7 @@ def _parts(
 
 
 def _products(schedule: Schedule, label: str, sizes: BlockSizes) -> Schedule | None:
-    """Return `schedule` with every statement of one part as a product, or None if none is one."""
+    """Return `schedule` with every statement of a part tiled as a contraction, or None."""
     apart = _distributed(schedule, label)
     if apart is None:
         return None
@@ -162,9 +161,9 @@ def _products(schedule: Schedule, label: str, sizes: BlockSizes) -> Schedule | N
 
 
 def register_product(schedule: Schedule, label: str, sizes: BlockSizes) -> Schedule | None:
-    """Return `schedule` with the product or the sums at band `label` in registers, or None.
+    """Return `schedule` with the contraction or sums at band `label` in register tiles, or None.
 
-    The depth is that of a block already; the edges of tiles and of blocks are the same.
+    The depth is already that of a block; edges of tiles and of blocks coincide.
     """
     band = find_band(schedule.tree, label)
     if len(band.members) == 2:
@@ -182,7 +181,7 @@ def register_product(schedule: Schedule, label: str, sizes: BlockSizes) -> Sched
 
 
 def register_tile(label: str, sizes: BlockSizes) -> list[Transform]:
-    """Return the steps that make tiles of rows, columns and depth: elements in registers."""
+    """Return the steps that tile rows, columns and depth and keep the tile in registers."""
     tile, point = f"{label}.tile", f"{label}.point"
     return [
         Tile(label, (sizes.rows, sizes.columns)),
@@ -196,7 +195,7 @@ def register_tile(label: str, sizes: BlockSizes) -> list[Transform]:
 
 
 def _shared(schedule: Schedule, label: str, strip: int) -> Schedule:
-    """Return `schedule` with strips of a part's free loop shared among threads, if it has one."""
+    """Return `schedule` with strips of a part's independent loop parallel, if there is one."""
     free = _free(find_band(schedule.tree, label))
     if free is None:
         return schedule
@@ -214,9 +213,9 @@ def _shared(schedule: Schedule, label: str, strip: int) -> Schedule:
 
 
 def _rows_and_columns(schedule: Schedule, label: str, free: int) -> Schedule | None:
-    """Return `schedule` with updates along rows of a part apart from those along columns, or None.
+    """Return `schedule` with updates along rows distributed from those along columns, or None.
 
-    In one nest the loop that threads share would be strided for the ones or the others.
+    In one nest the parallel loop would be strided for one of them.
     """
     band = find_band(schedule.tree, label)
     parts = band.child.parts if isinstance(band.child, Sequence) else ()
@@ -235,7 +234,7 @@ def _rows_and_columns(schedule: Schedule, label: str, free: int) -> Schedule | N
 
 
 def _abreast(schedule: Schedule, label: str, rows: int) -> Schedule:
-    """Return `schedule` with some rows of a part at a time: alone, each step waits for the last.
+    """Return `schedule` with rows of a part unrolled and jammed, since one row alone has latency.
 
     Sums along rows get an accumulator each; other rows take each step one after the other.
     """
@@ -265,9 +264,9 @@ def _abreast(schedule: Schedule, label: str, rows: int) -> Schedule:
 
 
 def _in_turns(schedule: Schedule, label: str, rows: int, updates: list[Statement]) -> Schedule:
-    """Return `schedule` with a step of the elimination for some rows before the next step.
+    """Return `schedule` with each step of the elimination run for several rows.
 
-    The first loop goes across rows, another one along them, the third one counts the steps.
+    The first loop moves across rows, another one along them, the third one counts the steps.
     """
     kinds = [
         tuple(move[update.write.ref] for move in loop_moves(schedule, label, update))
@@ -285,7 +284,7 @@ def _in_turns(schedule: Schedule, label: str, rows: int, updates: list[Statement
 
 
 def _is_along_row(schedule: Schedule, label: str, statement: Statement) -> bool:
-    """Tell whether an update sums up along rows, which its first loop walks across."""
+    """Tell whether an update sums along rows, across which its first loop moves."""
     rows, _, terms = loop_moves(schedule, label, statement)
     write = statement.write.ref
     return (
@@ -296,12 +295,12 @@ def _is_along_row(schedule: Schedule, label: str, statement: Statement) -> bool:
 
 
 def _free(band: Band) -> int | None:
-    """Return a loop that carries no dependence."""
+    """Return a loop that carries no dependences."""
     return next((p for p, member in enumerate(band.members) if member.coincident), None)
 
 
 def _distributed(schedule: Schedule, label: str) -> tuple[Schedule, list[str]] | None:
-    """Return the nest with one statement in each band, and the bands' labels."""
+    """Return the nest distributed over its statements, and the labels of the bands."""
     body = find_band(schedule.tree, label).child
     match body:
         case Leaf():
@@ -317,7 +316,7 @@ def _distributed(schedule: Schedule, label: str) -> tuple[Schedule, list[str]] |
 
 
 def _find(schedule: Schedule, label: str) -> _Elimination | None:
-    """Return the parts that the loops play, or None for a nest that eliminates nothing."""
+    """Return the roles of the loops, or None for a nest that is not an elimination."""
     band = find_band(schedule.tree, label)
     if not band.permutable or len(band.members) < 2 or next(bands(band.child), None) is not None:
         return None

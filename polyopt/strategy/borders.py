@@ -1,7 +1,7 @@
-"""Borders: iterations of a loop over results whose sums have fewer terms than others have.
+"""Find the iterations of a loop over results whose sums have all terms.
 
-In: a loop and its statement.  Out: where they end and begin again, as sums of sizes.
-Finds none where a bound says nothing of the loop and of terms, or is no such sum.
+In: a loop and its statement.  Out: the bounds of these iterations, as sums of sizes.
+Finds none where a bound relates no terms to the loop, or is not such a sum.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Sum = dict[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Borders:
-    """The first iteration with all terms, and the first one without them again; None: no such."""
+    """The first iteration with all terms, and the first one after them; None for no such border."""
 
     begin: str | None = None
     end: str | None = None
@@ -30,7 +30,7 @@ class Borders:
         return self.begin is not None or self.end is not None
 
     def split(self, band: str) -> tuple[list[Transform], str, list[str]]:
-        """Return steps that split the band's first loop, the band of all terms, and the others."""
+        """Return steps that split a band's first loop, the band with all terms, the others."""
         steps: list[Transform] = []
         edges: list[str] = []
         if self.begin is not None:
@@ -45,7 +45,7 @@ class Borders:
 
 
 def borders_of(member: BandMember, scop: Scop, statement: Statement) -> Borders:
-    """Return the borders of a loop that counts one of the statement's iterators."""
+    """Return the borders of a loop over one of the statement's iterators."""
     place = _iterator(member, scop, statement)
     pieces = statement.domain.get_basic_sets()
     if place is None or len(pieces) != 1:
@@ -70,7 +70,7 @@ def borders_of(member: BandMember, scop: Scop, statement: Statement) -> Borders:
 
 
 def _iterator(member: BandMember, scop: Scop, statement: Statement) -> int | None:
-    """Return which iterator of the statement the loop is."""
+    """Return the statement's iterator that the loop runs over."""
     rule = coefficients(member, scop, statement.name)
     moved = [place for place, name in enumerate(statement.iters) if rule[name]]
     if len(moved) != 1 or rule[statement.iters[moved[0]]] != 1:
@@ -83,7 +83,7 @@ def _iterator(member: BandMember, scop: Scop, statement: Statement) -> int | Non
 
 
 def _least(factors: dict[int, int], rest: Sum, bounds: list[isl.Constraint]) -> Sum | None:
-    """Return the least value of a bound's other part, from the bounds of each loop alone."""
+    """Return the least value of a bound's other part, from the bounds of each loop."""
     total = dict(rest)
     for place, factor in factors.items():
         for bound in bounds:

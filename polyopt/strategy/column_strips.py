@@ -1,8 +1,8 @@
-"""Strips of columns through nests that treat a matrix column by column.
+"""Tile nests that process a matrix column by column into strips of columns.
 
-In: a permutable band of steps and columns around nests that run down a column.
-Out: a few columns at a time, which stay in the cache for all steps; inside a step rows outside and
-the columns of a strip in SIMD lanes, their sums in registers.  None for other bands.
+In: a permutable band of steps and columns around loops that run down a column.
+Out: strips of columns that stay in the cache for all steps; inside a step the columns of a strip
+innermost, in SIMD lanes, sums in registers.  None for other bands.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ VECTORS = 4  # vectors in a strip: chains of additions that keep the adders busy
 
 
 def strip_columns(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
-    """Return `schedule` with the columns of band `label` in strips, or None where it has none."""
+    """Return `schedule` with the columns of band `label` in strips, or None for other bands."""
     band = find_band(schedule.tree, label)
     if not band.permutable or len(band.members) != 2 or _descents(schedule, band) < 2:
         return None
@@ -46,13 +46,13 @@ def strip_columns(schedule: Schedule, label: str, machine: Machine) -> Schedule 
 
 
 def _descents(schedule: Schedule, band: Band) -> int:
-    """Return how many nests inside run down a column: lanes are for the band's last loop."""
+    """Return how many inner loops run down a column and so leave lanes to the band's last loop."""
     inner = [b for b in bands(band.child) if len(b.members) == 1]
     return sum(vector_gain(schedule, b.label, 0) <= 0 for b in inner)
 
 
 def _in_lanes(schedule: Schedule, label: str, size: int) -> Schedule | None:
-    """Return `schedule` with the columns of one nest innermost, whole strips by themselves."""
+    """Return `schedule` with the columns of one nest innermost, full strips separated."""
     band = find_band(schedule.tree, label)
     last = len(band.members) - 1
     if not last or vector_gain(schedule, label, 0) <= 0:
@@ -64,7 +64,7 @@ def _in_lanes(schedule: Schedule, label: str, size: int) -> Schedule | None:
 
 
 def _strip(schedule: Schedule, band: Band, machine: Machine) -> int:
-    """Return how many columns a strip has."""
+    """Return the number of columns in a strip."""
     _, domain = path_to(schedule.tree, schedule.scop, band.label)
     sizes = [
         schedule.scop.array(schedule.scop.statement(name).target.array).dtype.size

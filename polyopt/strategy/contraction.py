@@ -1,7 +1,7 @@
-"""Contractions: nests that add products into an array that is smaller than the iteration space.
+"""Tile contractions: nests that add products into an array smaller than the iteration space.
 
 In: a permutable band in which two loops move the result and one does not.  Out: the band tiled for
-the caches and for registers, full register tiles with vector accumulators, the rest apart.
+the caches and for registers, with full register tiles of vector accumulators and remainders.
 The scheme is Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008.
 """
 
@@ -29,7 +29,7 @@ SQUARE = 4
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Which loops of a band play which part; positions in the band."""
+    """Roles of a band's loops, by position in the band."""
 
     batch: tuple[int, ...]  # move the result, no operand is reused along them
     row: int  # moves the result; the column operand is reused along it
@@ -38,7 +38,7 @@ class Roles:
 
 
 def find_roles(schedule: Schedule, label: str, *, ordered: bool = False) -> Roles | None:
-    """Return the parts the loops play, or None when the band is no contraction.
+    """Return the roles of the loops, or None when the band is not a contraction.
 
     `ordered`: rows may depend on one another, as long as their loop may be tiled.
     """
@@ -62,10 +62,10 @@ def find_roles(schedule: Schedule, label: str, *, ordered: bool = False) -> Role
 
 
 def _is_register_tile(row: dict[str, Step], column: dict[str, Step], write: str) -> bool:
-    """Tell whether rows and columns of the result can be held in vector registers.
+    """Tell whether rows and columns of the result form a tile in vector registers.
 
     The result is contiguous along columns; an operand that varies along columns is the same for all
-    rows, so that it is loaded once, or packed when it is not contiguous.
+    rows, so that it is loaded once, or packed if it is not contiguous.
     """
     if row[write] is not Step.STRIDED or column[write] is not Step.CONTIGUOUS:
         return False
@@ -76,7 +76,7 @@ def _is_register_tile(row: dict[str, Step], column: dict[str, Step], write: str)
 
 
 def contraction(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
-    """Return `schedule` with the contraction at band `label` tiled, or None when it is none."""
+    """Return `schedule` with the contraction at band `label` tiled, or None for other bands."""
     roles = find_roles(schedule, label, ordered=True)
     if roles is None:
         schedule = skew_terms(schedule, label) or schedule
@@ -108,7 +108,7 @@ def contraction(schedule: Schedule, label: str, machine: Machine) -> Schedule | 
 
 
 def _block(schedule: Schedule, band: str) -> tuple[Size, ...]:
-    """Return rows and columns of the blocks that `band` is tiled in."""
+    """Return the rows and columns of the blocks that `band` is tiled in."""
     steps = (step for step in schedule.trace if isinstance(step, Tile) and step.band == band)
     return next(steps).sizes[:2]
 
@@ -123,10 +123,10 @@ def _tiled(
     *,
     whole: bool,
 ) -> Schedule | None:
-    """Return `schedule` with band `inner`, which the steps `start` make, in tiles, or None.
+    """Return `schedule` with band `inner`, which the steps `start` make, tiled, or None.
 
-    `whole`: panels of all columns of a block are the same for each row of tiles, which is the case
-    in a box; the block is packed as a whole.  Else the panel of a column of tiles is.
+    `whole`: a block is packed as a whole, because all rows of tiles use the same panels, as in a
+    box. Else the panel of a column of tiles is packed.
     """
     statement = only_statement(schedule.tree, schedule.scop, label)
     assert statement is not None
@@ -167,7 +167,7 @@ def _tiled(
 
 
 def _parallel(schedule: Schedule, label: str, tile: str, batch: list[bool]) -> Schedule:
-    """Return `schedule` with blocks of the result, of all products of a batch, run by threads.
+    """Return `schedule` with blocks of the result parallel, over all products of a batch.
 
     Where rows depend on one another, blocks of columns are.
     """
@@ -185,11 +185,11 @@ def _parallel(schedule: Schedule, label: str, tile: str, batch: list[bool]) -> S
 
 
 def _dots(rest: str, sizes: ContractionSizes) -> list[Transform]:
-    """Return the steps that run what is left as products of rows with rows, several at a time.
+    """Return the steps that run remainders as several dot products at a time.
 
-    For operands that have to be packed, as columns are not next to each other: their terms are.
-    A square of rows and columns: as many sums as keep the adders busy, however few terms they have.
-    Single sums, which are last, have theirs in lanes.
+    For operands that need packing, since their terms, not their columns, are contiguous.  A square
+    of rows and columns has enough sums to hide latency, even with few terms.  The last, single sums
+    have their terms in lanes.
     """
     point = f"{rest}.point"
     left = f"{point}.rest"
@@ -211,15 +211,16 @@ def _dots(rest: str, sizes: ContractionSizes) -> list[Transform]:
 
 
 def _part_of(size: int) -> int:
-    """Return the largest part of a register tile's side, at most `SQUARE`, that divides it."""
+    """Return the largest divisor, at most `SQUARE`, of a side of the register tile."""
     return next(part for part in range(SQUARE, 0, -1) if size % part == 0)
 
 
 def _corners(rest: str, sizes: ContractionSizes) -> list[Transform]:
-    """Return the steps that run what is left of a box: whole columns of tiles, and the last ones.
+    """Return the steps that run the remainders of a box: full columns of tiles, and the last ones.
 
-    Of whole columns the last rows are left, run two at a time: with a tile's columns enough sums
-    to hide how long an addition takes.  They read what was packed for the rows before them.
+    Of full columns the last rows remain and run two at a time: with a tile's columns these are
+    enough sums to hide the latency of an addition.  They reuse the packed operands of the rows
+    before.
     """
     point, last = f"{rest}.point", f"{rest}.point.rest"
     return [
@@ -237,10 +238,10 @@ def _corners(rest: str, sizes: ContractionSizes) -> list[Transform]:
 
 
 def _strips(rest: str, sizes: ContractionSizes) -> list[Transform]:
-    """Return the steps that run what is left of rows and columns a vector of columns at a time.
+    """Return the steps that run remaining rows and columns one vector of columns at a time.
 
-    The lanes of a strip, which may be fewer than a vector's, are outside of the sum: its results
-    stay in registers.  Rows are run as in full tiles, or one by one.
+    The lanes of a strip, perhaps fewer than a vector's, are outside of the sum, so that its results
+    stay in registers.  Rows run as in full tiles, or one by one.
     """
     point = f"{rest}.point"
     last = f"{point}.rest"
@@ -260,7 +261,7 @@ def _strips(rest: str, sizes: ContractionSizes) -> list[Transform]:
 def _sizes(
     schedule: Schedule, roles: Roles, label: str, machine: Machine, *, whole: bool
 ) -> ContractionSizes:
-    """Return sizes for the elements that the band adds up; `whole`: blocks are packed whole."""
+    """Return sizes for the type of the elements; `whole`: blocks are packed as a whole."""
     statement = only_statement(schedule.tree, schedule.scop, label)
     assert statement is not None
     size = schedule.scop.array(statement.target.array).dtype.size

@@ -1,8 +1,9 @@
-"""Epilogues: what begins the results of a contraction, and what uses them, block by block.
+"""Fuse elementwise nests before and after a contraction into its blocks.
 
-In: a contraction in tiles, between nests that go over its results element by element.  Out: these
-in the same blocks, a block from its start to its use in the second cache, blocks run by threads.
-Leaves: nests that go over the results in another way, and those that end loops' independence.
+In: a tiled contraction between nests that process its results element by element.  Out: these
+nests in the same blocks, so that a block stays in L2 from its initialization to its use; blocks
+run in parallel.
+Leaves: other nests over the results, and those that would make parallel loops sequential.
 """
 
 from __future__ import annotations
@@ -19,10 +20,9 @@ from polyopt.transforms import Cut, Fuse, Parallelize, Tile
 def with_epilogues(
     schedule: Schedule, label: str, tile: str, batch: int, block: tuple[Size, ...]
 ) -> Schedule | None:
-    """Return `schedule` with nests that begin the results of blocks, and that use them, in the
-    same blocks, which threads run; None without any.
+    """Return `schedule` with nests that initialize or use blocks of results fused, or None.
 
-    The results of a block are in the second cache then, from their start to their use.
+    Fused blocks run in parallel; the results of a block stay in L2 from their start to their use.
     """
     found = schedule.attempt(Cut(tile, 2))
     joined = 0
@@ -45,7 +45,7 @@ _Joint = tuple[Schedule, str, str]
 def _begun(
     schedule: Schedule, label: str, tile: str, batch: int, block: tuple[Size, ...]
 ) -> _Joint | None:
-    """Return the schedule with the nest before that begins the results in the same blocks."""
+    """Return the schedule with the nest before, which initializes results, in the same blocks."""
     before = next((one for one, two in adjacent(schedule.tree) if two == label), None)
     if before is None or not _is_elementwise(schedule, before, batch):
         return None
@@ -61,7 +61,7 @@ def _begun(
 def _used(
     schedule: Schedule, label: str, tile: str, batch: int, block: tuple[Size, ...]
 ) -> _Joint | None:
-    """Return the schedule with the nest behind that uses the results in the same blocks."""
+    """Return the schedule with the nest behind, which uses results, in the same blocks."""
     after = next((two for one, two in adjacent(schedule.tree) if one == label), None)
     if after is None or not _is_elementwise(schedule, after, batch):
         return None
@@ -85,7 +85,7 @@ def _joint(
 
 
 def _is_elementwise(schedule: Schedule, label: str, batch: int) -> bool:
-    """Tell whether a nest does something to each element of a batch of matrices by itself."""
+    """Tell whether a nest processes each element of a batch of matrices by itself."""
     band = find_band(schedule.tree, label)
     is_deep = len(band.members) == batch + 2 and next(iter(bands(band.child)), None) is None
     return is_deep and band.permutable and all(member.coincident for member in band.members)

@@ -1,7 +1,7 @@
-"""Which loops of two nests have about the same iterations, which extents grow with the problem.
+"""Compare the ranges of two nests' loops, and count the extents that grow with the problem.
 
-In: two bands, or a loop of each; an array.  Out: how many outer loops are alike, or whether these
-are; how many extents grow.
+In: two bands, or a loop of each; an array.  Out: the number of similar outer loops, or whether two
+loops are similar; the number of extents that are not constant.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ NEAR = 16  # iterations that one loop may have and the other not, at each end
 
 
 def alike(domain: isl.UnionSet, one: Band, two: Band) -> int:
-    """Return how many outer loops of the bands differ by a few iterations only, for all sizes.
+    """Return how many outer loops of the bands differ by at most a few iterations, for all sizes.
 
     `domain` holds all instances.
-    A joint loop over extents that have nothing to do with each other keeps nothing in a cache, and
-    its body is cut into pieces.
+    A fused loop over unrelated extents keeps nothing in a cache, and its body is split into pieces.
     """
     count = 0
     for a, b in zip(one.members, two.members, strict=False):
@@ -31,30 +30,30 @@ def alike(domain: isl.UnionSet, one: Band, two: Band) -> int:
 
 
 def are_near(domain: isl.UnionSet, one: BandMember, two: BandMember) -> bool:
-    """Tell whether two loops differ by a few iterations only, for all sizes."""
+    """Tell whether two loops differ by at most a few iterations, for all sizes."""
     first, second = _values(domain, one), _values(domain, two)
     here, there = first.intersect_params(second.params()), second.intersect_params(first.params())
     return here.is_subset(_widened(there)) and there.is_subset(_widened(here))
 
 
 def overlap(domain: isl.UnionSet, one: BandMember, two: BandMember) -> bool:
-    """Tell whether two loops have more than a few iterations in common, or are alike."""
+    """Tell whether two loops share more than a few iterations, or are similar."""
     both = _values(domain, one).intersect(_values(domain, two))
     away = both.apply(isl.UnionMap(f"{{ [x] -> [x + {NEAR}] }}"))
     return not both.intersect(away).is_empty() or are_near(domain, one, two)
 
 
 def _values(domain: isl.UnionSet, member: BandMember) -> isl.UnionSet:
-    """Return the values that a loop takes."""
+    """Return the values of a loop."""
     times = isl.UnionMap.from_union_pw_aff(member.schedule)
     return times.intersect_domain(domain).range().coalesce()
 
 
 def _widened(values: isl.UnionSet) -> isl.UnionSet:
-    """Return what is at most `NEAR` away from one of `values`."""
+    """Return all numbers at most `NEAR` away from one of `values`."""
     return values.apply(isl.UnionMap(f"{{ [x] -> [y] : x - {NEAR} <= y <= x + {NEAR} }}"))
 
 
 def rank(array: Array) -> int:
-    """Return how many extents of an array are not one number for all sizes."""
+    """Return the number of extents of an array that are not constant."""
     return sum(not isinstance(extent, Const) for extent in array.shape)

@@ -1,9 +1,9 @@
-"""Functions of sums in SIMD lanes: a few sums first, then what is computed of each.
+"""Vectorize functions of sums: distribute groups of iterations over sums and functions.
 
-In: a fused nest whose iterations sum something up and call functions such as exp of the results.
-Out: groups of iterations, as many as a vector has lanes: their sums at the same time, an
-accumulator each, then the functions of all of them.
-Leaves: nests that need more of a row than its sums; there one function in a row does not count.
+In: a fused nest whose iterations reduce and call functions such as exp of the results.
+Out: groups of as many iterations as a vector has lanes: first their sums, with an accumulator each,
+then the functions of all of them.
+Leaves: nests that use more of a row than its sums; there one function per row is negligible.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LEAST, MOST = 4, 16
 
 
 def vectorize_functions(schedule: Schedule, machine: Machine, skip: Collection[str]) -> Schedule:
-    """Return `schedule` with functions of sums in lanes; bands named in `skip` are left."""
+    """Return `schedule` with functions of sums in lanes, except in bands named in `skip`."""
     for label in [band.label for band in bands(schedule.tree)]:
         if label not in skip and any(band.label == label for band in bands(schedule.tree)):
             schedule = _in_groups(schedule, label, machine) or schedule
@@ -39,20 +39,20 @@ def vectorize_functions(schedule: Schedule, machine: Machine, skip: Collection[s
 
 
 def group_size(schedule: Schedule, names: Collection[str], machine: Machine) -> int:
-    """Return how many iterations fill a vector with results of the statements `names`."""
+    """Return the number of iterations that fill a vector with results of the statements `names`."""
     scop = schedule.scop
     sizes = [scop.array(scop.statement(name).target.array).dtype.size for name in names]
     return min(max(LEAST, machine.vector_bytes // max(sizes)), MOST)
 
 
 def calling(schedule: Schedule, names: Collection[str]) -> list[str]:
-    """Return those of the statements `names` that call functions; a power is one."""
+    """Return those of the statements `names` that call functions, including powers."""
     values = {name: schedule.scop.statement(name).value for name in names}
     return [name for name, value in values.items() if any(map(is_function, walk(value)))]
 
 
 def sums_and_functions(label: str, size: int, parts: list[bool]) -> list[Transform]:
-    """Return the steps that run `size` iterations of a loop at a time, one part after the other.
+    """Return the steps that tile a loop by `size` and distribute the tiles over the parts.
 
     `parts` tells for each part whether it is a sum over a loop; others are statements.
     """
@@ -76,7 +76,7 @@ def sums_and_functions(label: str, size: int, parts: list[bool]) -> list[Transfo
 
 
 def _in_groups(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
-    """Return `schedule` with the iterations of one band in groups, None where that is no use."""
+    """Return `schedule` with the iterations of a band in groups, None where that is useless."""
     band = find_band(schedule.tree, label)
     if not isinstance(band.child, Sequence) or not band.members[-1].coincident:
         return None
@@ -97,7 +97,7 @@ def _in_groups(schedule: Schedule, label: str, machine: Machine) -> Schedule | N
 
 
 def _is_sum(schedule: Schedule, part: Filter) -> bool:
-    """Tell whether a part of a body is one loop that adds up one result in an open order."""
+    """Tell whether a part of a body is one loop with one reassociable sum."""
     band = part.child
     if not isinstance(band, Band) or len(band.members) > 1 or not isinstance(band.child, Leaf):
         return False

@@ -1,7 +1,7 @@
-"""Fuse nests that share data, where no parallel loop is lost.
+"""Fuse nests that share data where no parallel loop is lost.
 
-In: a schedule with one nest per group of statements.  Out: neighbours with joint outer loops; nests
-further apart, too, where one uses what the other makes and what lies between can wait.
+In: a schedule with one nest per group of statements.  Out: adjacent nests with common outer loops;
+also nests further apart, if one uses the other's results and those between can move.
 The greedy order is Kennedy and McKinley's, "Maximizing loop parallelism and improving data locality
 via loop fusion and distribution", 1993.
 """
@@ -38,7 +38,7 @@ LONG = 64  # iterations of inner loops beside which a function outside of lanes 
 def fuse_nests(schedule: Schedule, skip: frozenset[str]) -> Schedule:
     """Return `schedule` with nests fused as deep as keeps their outer loop parallel.
 
-    Neighbours come first, then nests that others separate from what they use.  Bands named in
+    Adjacent nests come first, then nests that others separate from their producers.  Bands named in
     `skip` are left alone.
     """
     refused = FailedPairs()
@@ -51,17 +51,17 @@ def fuse_nests(schedule: Schedule, skip: frozenset[str]) -> Schedule:
 
 
 class FailedPairs:
-    """Pairs of adjacent nests that are not fused; they stay so while neither of them changes."""
+    """Pairs of adjacent nests that cannot be fused, valid until one of them changes."""
 
     def __init__(self) -> None:
         self._pairs: dict[tuple[int, int], tuple[Band, Band]] = {}  # kept: ids are not used again
 
     def add(self, one: Band, two: Band) -> None:
-        """Note a pair."""
+        """Record a pair."""
         self._pairs[id(one), id(two)] = one, two
 
     def has(self, one: Band, two: Band) -> bool:
-        """Tell whether these very nests are a pair that was noted."""
+        """Tell whether the pair was recorded and both nests are unchanged."""
         return (id(one), id(two)) in self._pairs
 
 
@@ -91,7 +91,7 @@ def fuse_neighbours(
 
 
 def _fuse_apart(schedule: Schedule, skip: frozenset[str]) -> Schedule | None:
-    """Return `schedule` with one nest moved to the nest that makes what it reads, and fused."""
+    """Return `schedule` with one nest moved next to its producer and fused."""
     for labels in sequences(schedule.tree):
         for first, second in combinations(filter(None, labels), 2):
             if first in skip or second in skip or not _feeds(schedule, first, second):
@@ -104,9 +104,9 @@ def _fuse_apart(schedule: Schedule, skip: frozenset[str]) -> Schedule | None:
 
 
 def sequences(tree: Tree, *, in_order: bool = False) -> list[list[str | None]]:
-    """Return the labels of the parts of each sequence; a statement outside of loops has none.
+    """Return the labels of the parts of each sequence, "" for statements outside of loops.
 
-    `in_order`: only of those that no loop with independent iterations is around.
+    `in_order`: only of sequences that are not in loops with independent iterations.
     """
     if in_order and isinstance(tree, Band) and any(m.coincident for m in tree.members):
         return []
@@ -134,13 +134,13 @@ def ways(labels: list[str | None], first: str, second: str) -> Iterator[tuple[Tr
 
 
 def _feeds(schedule: Schedule, first: str, second: str) -> bool:
-    """Tell whether the first nest makes elements of an array of which the second reads some."""
+    """Tell whether the first nest writes elements of an array that the second reads."""
     both = written_in(schedule, first) & read_in(schedule, second)
     return any(schedule.scop.array(name).shape for name in both)
 
 
 def adjacent(tree: Tree) -> list[tuple[str, str]]:
-    """Return the labels of bands that follow each other in a sequence, outermost ones first."""
+    """Return the labels of adjacent bands in sequences, outermost first."""
     match tree:
         case Leaf():
             return []
@@ -182,10 +182,10 @@ def fuse(
 
 
 def _fuse_around(schedule: Schedule, first: str, second: str) -> Schedule | None:
-    """Return `schedule` with two inner nests fused once one's short loops are its innermost.
+    """Return `schedule` with two inner nests fused after one's short loops moved innermost.
 
-    The joint loop is one for SIMD lanes around unrolled copies: the maximum of a window is begun,
-    found and used in one iteration.
+    The fused loop is vectorized around unrolled copies: the maximum of a window is initialized,
+    computed and used in one iteration.
     """
     if not _is_inside(schedule.tree, first):
         return None
@@ -198,12 +198,12 @@ def _fuse_around(schedule: Schedule, first: str, second: str) -> Schedule | None
 
 
 def _is_inside(tree: Tree, label: str) -> bool:
-    """Tell whether a band lies inside of loops."""
+    """Tell whether a band is inside of loops."""
     return any(band.label == label for outer in bands(tree) for band in bands(outer.child))
 
 
 def is_shared_out(nest: Band, count: int) -> bool:
-    """Tell whether threads share loops inside the first `count`: these would run one by one."""
+    """Tell whether loops inside the first `count` are parallel: fusion makes them sequential."""
     inner = nest.members[count:], *(band.members for band in bands(nest.child))
     return any(member.kind is LoopKind.PARALLEL for members in inner for member in members)
 
@@ -211,8 +211,8 @@ def is_shared_out(nest: Band, count: int) -> bool:
 def loses_lanes(schedule: Schedule, one: Band, two: Band, count: int) -> bool:
     """Tell whether fusing `count` loops takes functions such as exp out of SIMD lanes.
 
-    A nest that has no loop left inside the joint ones runs them one by one, between the other's
-    inner loops; where these are long, one function more or less does not count.
+    A nest without a loop left inside the fused ones calls them one by one, between the other's
+    inner loops; where these are long, one function more is negligible.
     """
     for nest, other in ((one, two), (two, one)):
         alone = _is_used_up(nest, count) and not _is_used_up(other, count)
@@ -222,9 +222,9 @@ def loses_lanes(schedule: Schedule, one: Band, two: Band, count: int) -> bool:
 
 
 def _is_short(schedule: Schedule, nest: Band, count: int) -> bool:
-    """Tell whether the loops inside the first `count` of `nest` have few iterations for any size.
+    """Tell whether the loops inside the first `count` of `nest` have few iterations for all sizes.
 
-    What depends on sizes is taken to be long.
+    Loops whose extents depend on sizes count as long.
     """
     names = statements_of(schedule.scop, nest.members[0].schedule.domain())
     for statement in map(schedule.scop.statement, names):
@@ -241,14 +241,14 @@ def _is_used_up(nest: Band, count: int) -> bool:
 
 
 def _calls(schedule: Schedule, label: str) -> bool:
-    """Tell whether statements of a nest call functions: roots too, which lanes help as much."""
+    """Tell whether statements of a nest call functions or take roots, which lanes speed up."""
     values = (statement.value for statement in statements_in(schedule, label))
     parts = (part for value in values for part in walk(value))
     return any(isinstance(part, Call) or is_function(part) for part in parts)
 
 
 def share_data(schedule: Schedule, first: str, second: str) -> bool:
-    """Tell whether two nests touch a common array: that is worth a second look in cache."""
+    """Tell whether two nests access a common array, so that fusing them improves locality."""
     one, two = (written_in(schedule, n) | read_in(schedule, n) for n in (first, second))
     return any(schedule.scop.array(name).shape for name in one & two)
 

@@ -1,10 +1,10 @@
-"""Nests that share no outer loop as they stand, but do in another order of one's loops.
+"""Interchange the loops of a nest to fuse it with the nest that computes its operands.
 
-In: a schedule whose nests are fused.  Out: the schedule with later nests' loops turned, so that an
-inner one is outermost, and fused with the nest that makes what they read.
-The mean of each channel of a batch of images goes over all images for a channel; the values less
-that mean, written image by image, would read all of them from memory once more.  Innermost loops
-stay where they are: these go along memory.
+In: a schedule after fusion.  Out: later nests with an inner loop moved outermost and fused with
+the nest that computes what they read.
+The mean of each channel of a batch of images runs over all images for a channel; subtracting the
+mean image by image would load all of them from memory again.  Innermost loops stay in place, since
+they are contiguous.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from polyopt.transforms import Fuse
 
 
 def fuse_interchanged(schedule: Schedule, skip: Collection[str]) -> Schedule:
-    """Return `schedule` with nests fused whose loops another order makes alike.
+    """Return `schedule` with nests fused after an interchange of one's loops.
 
     Bands named in `skip` are left alone.
     """
@@ -49,7 +49,7 @@ def _fused(schedule: Schedule, skip: Collection[str]) -> Schedule | None:
 
 
 def _places(schedule: Schedule, one: Band, two: Band) -> list[int]:
-    """Return the loops of `two`, not its outermost or innermost, that are like `one`'s first."""
+    """Return the loops of `two` with the range of `one`'s first, except outermost and innermost."""
     if not one.members[0].coincident or not two.members[0].coincident:
         return []
     return [
@@ -61,7 +61,7 @@ def _places(schedule: Schedule, one: Band, two: Band) -> list[int]:
 
 
 def _rereads(schedule: Schedule, first: str, second: str) -> bool:
-    """Tell whether the second nest reads what the first makes, and an array that it went over."""
+    """Tell whether the second nest reads results of the first, and an array that it also read."""
     if not written_in(schedule, first) & read_in(schedule, second):
         return False
     again = read_in(schedule, second)

@@ -1,6 +1,6 @@
-"""Loops of a band in another order.
+"""Reorder the loops of a band by interchanges.
 
-In: a band, the order that is wanted.  Out: the steps that bring it about.
+In: a band, the wanted order.  Out: the steps.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Intervals in blocks: an element is made of all pairs of elements to its left and below it.
+"""Block dynamic programming over intervals: elements combine pairs to their left and below.
 
 In: a permutable band of two loops around a loop over splits, whose update reads two elements of its
 own array: one earlier along the first loop, the other along the second (the best cut of an
-interval: structures of RNA, orders of products, parsing).
-Out: tiles as a wavefront; of each first all splits whose two elements were made by earlier tiles,
-a product in register tiles, then the others, row by row in lanes.  As in Galil and Park, "Parallel
-algorithms for dynamic programming recurrences with more than O(1) dependency", 1994.
+interval: RNA structures, orders of products, parsing).
+Out: a wavefront of tiles; in each tile first all splits between elements of earlier tiles, a
+contraction in register tiles, then the others, row by row in lanes.  As in Galil and Park,
+"Parallel algorithms for dynamic programming recurrences with more than O(1) dependency", 1994.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from polyopt.transforms import Distribute, Interchange, Parallelize, Skew, Tile
 
 @dataclass(frozen=True, slots=True)
 class _Operand:
-    """An element that the update reads: made where loop `loop` is `sign * split + offset`."""
+    """An operand of the update, written where loop `loop` is `sign * split + offset`."""
 
     loop: int
     sign: int
@@ -47,7 +47,7 @@ class _Operand:
 
 @dataclass(frozen=True, slots=True)
 class _Splits:
-    """The nest over splits, and its operands: `grows` with the split, `falls` against it."""
+    """The nest over splits and its operands: `grows` with the split, `falls` against it."""
 
     inner: str
     grows: _Operand
@@ -70,7 +70,7 @@ def intervals(schedule: Schedule, label: str, machine: Machine) -> Schedule | No
 
 
 def _blocks(band: Band, found: _Splits, block: int) -> list[Transform]:
-    """Return the steps that run a tile's splits between elements of earlier tiles first."""
+    """Return the steps that run splits between elements of earlier tiles first in each tile."""
     label, names = band.label, [f"{member.name}_tile" for member in band.members]
     column, row = found.grows.loop, found.falls.loop
     near = f"{block}*{names[column]} - {found.grows.offset}"
@@ -99,7 +99,7 @@ def _blocks(band: Band, found: _Splits, block: int) -> list[Transform]:
 
 
 def _nest_last(band: Band) -> list[Transform]:
-    """Return the step that runs the nest in the band's body behind the statements beside it."""
+    """Return the step that moves the nest in the band's body behind the other statements."""
     parts = band.child.parts if isinstance(band.child, Sequence) else ()
     order = sorted(range(len(parts)), key=lambda n: isinstance(parts[n].child, Band))
     is_kept = order == list(range(len(parts)))
@@ -107,7 +107,7 @@ def _nest_last(band: Band) -> list[Transform]:
 
 
 def _register_tiles(schedule: Schedule, label: str, sizes: BlockSizes) -> Schedule | None:
-    """Return `schedule` with the product at band `label` in registers; None where it is none."""
+    """Return `schedule` with the contraction at band `label` in register tiles, or None."""
     roles = find_roles(schedule, label)
     if roles is None or roles.batch:
         return None
@@ -117,7 +117,7 @@ def _register_tiles(schedule: Schedule, label: str, sizes: BlockSizes) -> Schedu
 
 
 def _find(schedule: Schedule, label: str) -> _Splits | None:
-    """Return what the band is made of, or None for other nests."""
+    """Return the nest over splits in the band, or None for other nests."""
     band = find_band(schedule.tree, label)
     below = list(bands(band.child))
     if not band.permutable or len(band.members) != 2 or len(below) != 1:
@@ -141,7 +141,7 @@ def _find(schedule: Schedule, label: str) -> _Splits | None:
 def _operands(
     schedule: Schedule, band: Band, inner: Band, statement: Statement
 ) -> Iterator[_Operand]:
-    """Yield where the other elements of the array that the update reads were made."""
+    """Yield the operands of the update that are elements of its own array."""
     scop, name = schedule.scop, statement.name
     _, domain = path_to(schedule.tree, scop, inner.label)
     own = domain.extract_set(statement.domain.get_space())
@@ -163,7 +163,7 @@ def _operands(
 
 
 def _constant(value: isl.PwAff, domain: isl.Set) -> int | None:
-    """Return the number that `value` is everywhere in `domain`, or None where it is not one."""
+    """Return the constant that `value` is everywhere in `domain`, or None."""
     pieces: list[isl.Aff] = []
     value.gist(domain).coalesce().foreach_piece(lambda _, piece: pieces.append(piece))
     if len(pieces) != 1 or not pieces[0].is_cst():

@@ -1,6 +1,7 @@
-"""Which lanes across rows reach: what a recurrence along rows reads and writes.
+"""Tell whether SIMD lanes across rows can load and store what recurrences along rows access.
 
-In: statements, how loops move them.  Out: whether lanes compute them; how subscripts change.
+In: statements, the directions in which loops move them.  Out: whether lanes can compute them; how
+loops move subscripts.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ LANES = frozenset({DType.FLOAT32, DType.FLOAT64, DType.INT32, DType.INT64})
 def reaches_all_elements(
     schedule: Schedule, outer: Band, labels: list[str], own: Collection[str]
 ) -> bool:
-    """Tell whether the lanes of all recurrences reach what they read and write.
+    """Tell whether the lanes of all recurrences can load and store every access.
 
-    That is the same for all rows, next to each other in temporaries or in squares that registers
-    turn: a row in each lane, as many steps along it.  `labels` are innermost bands below `outer`,
-    whose first loop goes over rows, `own` temporaries that can be laid out for that.
+    An access may be the same for all rows, contiguous across rows in a temporary, or in square
+    tiles that are transposed in registers.  `labels` are innermost bands below `outer`, whose first
+    loop runs over rows, `own` temporaries whose layout may change.
     """
     for label in labels:
         path, domain = path_to(schedule.tree, schedule.scop, label)
@@ -58,7 +59,7 @@ def reaches_all_elements(
 
 
 def _is_arithmetic(value: Expr) -> bool:
-    """Tell whether lanes compute a value by operators alone."""
+    """Tell whether a value consists of operators that lanes compute."""
     kinds = Binary | Unary | Load | Const | Param | Symbol
     if isinstance(value, Select):
         condition = value.condition
@@ -80,9 +81,9 @@ def _is_reached(
     moves: tuple[tuple[Fraction, ...] | None, tuple[Fraction, ...] | None],
     own: Collection[str],
 ) -> bool:
-    """Tell whether lanes reach an access, given how rows and steps move the statement.
+    """Tell whether lanes can load or store an access, given the directions of rows and steps.
 
-    `own` are temporaries of a row, which can be laid out for it.
+    `own` are temporaries of a row whose layout may change.
     """
     across, along = (subscript_steps(access, statement, move) for move in moves)
     array = scop.array(access.array)
@@ -100,7 +101,7 @@ def _is_reached(
 def moved_subscript(
     access: Access, statement: Statement, direction: tuple[Fraction, ...] | None
 ) -> int | None:
-    """Return the one subscript that a step along `direction` moves by one; None for others."""
+    """Return the only subscript that a step along `direction` moves, by one; else None."""
     steps = subscript_steps(access, statement, direction)
     if steps is None or any(step not in (0, 1) for step in steps):
         return None
@@ -111,7 +112,7 @@ def moved_subscript(
 def subscript_steps(
     access: Access, statement: Statement, direction: tuple[Fraction, ...] | None
 ) -> tuple[Fraction, ...] | None:
-    """Return how a step along `direction` moves each subscript; None where it is not known."""
+    """Return by how much a step along `direction` moves each subscript; None where unknown."""
     if direction is None or not access.exact:
         return None
     change = dict(zip(statement.iters, direction, strict=True))

@@ -1,8 +1,8 @@
-"""Programs of so many statements that their nests are scheduled one by one, as they stand.
+"""Schedule large programs nest by nest, without fusion.
 
 In: the source's schedule.  Out: the same loops in the same order, parallel and in SIMD lanes where
-the loops carry no dependences.  No nest is fused, moved or taken apart: the choices that need
-pairs of nests take time that grows with their square.
+the loops carry no dependences.  Nests are neither fused, moved nor distributed: deciding that
+takes time quadratic in the number of nests.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STATEMENTS, PAIRS = 100, 2000
 
 
 def size_in_words(schedule: Schedule) -> str | None:
-    """Return in words how large a program is, or None where all choices are made."""
+    """Return in words how large a program is, None where it is not large."""
     names = [statement.name for statement in schedule.scop.statements]
     pairs = sum(1 for _ in islice(schedule.dependences.pairs(names), PAIRS + 1))
     if len(names) > STATEMENTS:
@@ -33,9 +33,9 @@ def size_in_words(schedule: Schedule) -> str | None:
 
 
 def schedule_nests(schedule: Schedule) -> Schedule:
-    """Return the schedule with parallel loops and SIMD lanes in each nest as it stands.
+    """Return the schedule with parallel loops and SIMD lanes in each nest.
 
-    The steps of all nests are judged together, and one by one only where they are refused.
+    The steps of all nests are judged together, and one by one only if they are refused.
     """
     steps = [_steps(schedule, label) for label in _nests(schedule)]
     steps = [one for one in steps if one]
@@ -82,9 +82,9 @@ def _steps(schedule: Schedule, label: str) -> list[Transform]:
 
 
 def _lanes(schedule: Schedule, band: Band, order: list[int], taken: int | None) -> list[Transform]:
-    """Return the steps that run the best loop of an innermost band in lanes, `taken` aside.
+    """Return the steps that vectorize the best loop of an innermost band, except `taken`.
 
-    `order` are the loops as they lie after the steps before.
+    `order` are the positions of the loops after the steps before.
     """
     for best in ranked_positions(schedule, band.label):
         member = band.members[best]

@@ -1,10 +1,10 @@
-"""Loops whose iterations share temporaries and open sums only: each has its own, and all may run.
+"""Parallelize loops whose iterations share only temporaries and reassociable sums.
 
-In: a schedule in the source's order.  Out: temporaries with a copy for every iteration of the loops
-around all that uses them (Li, "Array privatization for parallel execution of loops", 1992), which
-are locals again where loops are made; partial results of sums; the outer loop in parallel, the one
-around all statements in SIMD lanes.
-Leaves: loops that carry anything else.
+In: a schedule in the source's order.  Out: temporaries expanded over the loops around their uses
+(Li, "Array privatization for parallel execution of loops", 1992), which become locals of the loops;
+partial results of sums; a parallel outer loop, the innermost one around all statements in SIMD
+lanes.
+Leaves: loops that carry other dependences.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SHORT = 8  # iterations of a loop that lanes repeat
 
 
 def privatize_loops(schedule: Schedule) -> Schedule:
-    """Return `schedule` with nests in parallel whose iterations share temporaries or sums only."""
+    """Return `schedule` with nests parallel whose iterations share only temporaries or sums."""
     for label in list(serial(schedule.tree)):
         if label in set(serial(schedule.tree)):
             schedule = _alone(schedule, label) or schedule
@@ -33,9 +33,9 @@ def privatize_loops(schedule: Schedule) -> Schedule:
 
 
 def _alone(schedule: Schedule, label: str) -> Schedule | None:
-    """Return `schedule` with the outer loop of a nest in parallel, None where it may not be.
+    """Return `schedule` with the outer loop of a nest parallel, None where it must not be.
 
-    Copies have to be locals: they live and die in one iteration of the loops around everything.
+    Copies have to be locals: they live in one iteration of the loops around all statements.
     """
     inside = statements_in(schedule, label)
     around = _around(schedule, label)
@@ -69,7 +69,7 @@ def _around(schedule: Schedule, label: str) -> tuple[str, ...]:
 
 
 def _temporaries(schedule: Schedule, inside: Collection[Statement]) -> list[str]:
-    """Return the temporaries that a nest makes and nothing outside of it reads, by name."""
+    """Return the temporaries that a nest writes and no other nest reads, sorted."""
     names = {statement.target.array for statement in inside}
     outside = {
         access.array
@@ -97,7 +97,7 @@ def _shared(schedule: Schedule, around: tuple[str, ...], name: str) -> tuple[str
 
 
 def _innermost(schedule: Schedule, label: str, names: frozenset[str]) -> LoopRef:
-    """Return the last loop of a nest that is around all statements called `names`."""
+    """Return the innermost loop of a nest that is around all statements called `names`."""
     last = [
         band
         for band in bands(find_band(schedule.tree, label))
@@ -107,9 +107,9 @@ def _innermost(schedule: Schedule, label: str, names: frozenset[str]) -> LoopRef
 
 
 def _in_lanes(schedule: Schedule, lanes: LoopRef) -> Schedule:
-    """Return `schedule` with a loop in SIMD lanes, which repeat what is in short loops inside.
+    """Return `schedule` with a loop vectorized and the short loops inside it unrolled.
 
-    Where others are inside, these may have lanes.
+    Left alone where a longer loop is inside.
     """
     steps: list[Transform] = []
     for band in bands(find_band(schedule.tree, lanes.label).child):

@@ -1,7 +1,7 @@
-"""Bring the loops of every outer band into the order memory likes.
+"""Order the loops of outer bands by how accesses move through memory.
 
-In: a schedule.  Out: the schedule with the loop that walks arrays contiguously innermost, and
-independent loops outside of it in the order of the dimensions they walk.
+In: a schedule.  Out: the schedule with a contiguous loop innermost, and independent loops outside
+of it in the order of the array dimensions that they move along.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from polyopt.transforms import Interchange
 
 
 def contiguous_innermost(schedule: Schedule) -> Schedule:
-    """Return `schedule` with each permutable band's loops sorted, worst for SIMD outermost."""
+    """Return `schedule` with the loops of permutable bands sorted, best for SIMD innermost."""
     for label in [band.label for band in bands(schedule.tree)]:
         band = find_band(schedule.tree, label)
         if len(band.members) > 1 and band.permutable:
@@ -28,7 +28,7 @@ def contiguous_innermost(schedule: Schedule) -> Schedule:
 
 
 def contiguous_last(schedule: Schedule, label: str) -> list[Transform]:
-    """Return the interchanges that move the loop best for SIMD lanes innermost in its band."""
+    """Return the interchanges that move the loop best for SIMD innermost in its band."""
     band = find_band(schedule.tree, label)
     gains = [vector_gain(schedule, label, p) for p in range(len(band.members))]
     best = max(range(len(gains)), key=lambda p: (gains[p], p))
@@ -39,10 +39,10 @@ def contiguous_last(schedule: Schedule, label: str) -> list[Transform]:
 
 
 def far_first(schedule: Schedule, label: str) -> list[Transform]:
-    """Return the interchanges that bring independent loops into the order of what they walk.
+    """Return the interchanges that sort independent loops by the dimensions they move along.
 
-    A loop goes before another one where some array has them in this order and none in the other.
-    The last loop stays.
+    One loop goes before another if some array has their dimensions in this order and none in the
+    other.  The last loop stays.
     """
     band = find_band(schedule.tree, label)
     free = [p for p, member in enumerate(band.members[:-1]) if member.coincident]
@@ -69,7 +69,7 @@ def far_first(schedule: Schedule, label: str) -> list[Transform]:
 
 
 def _walked(schedule: Schedule, band: Band) -> list[tuple[int | None, ...]] | None:
-    """Return for each access the outermost dimension that each loop of the band moves it along."""
+    """Return for each access the outermost dimension that each loop of the band moves."""
     path, domain = path_to(schedule.tree, schedule.scop, band.label)
     members = (*path, *band.members)
     found: list[tuple[int | None, ...]] = []

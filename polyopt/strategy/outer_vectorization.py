@@ -1,7 +1,7 @@
-"""SIMD lanes across independent recurrences.
+"""Vectorize outer loops around recurrences.
 
-In: a schedule.  Out: nests whose inner loops all carry dependences, with an independent contiguous
-loop from further out run in strips, innermost.
+In: a schedule.  Out: nests whose inner loops all carry dependences, with an outer independent
+contiguous loop strip-mined and vectorized innermost.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ STRIP = 256  # iterations of the sunk loop that run together: their values stay 
 
 
 def vectorize_outer_loops(schedule: Schedule, skip: Collection[str] = ()) -> Schedule:
-    """Return `schedule` with lanes in nests that have none to offer where they are.
+    """Return `schedule` with outer loops vectorized in nests that have no vectorizable inner loop.
 
-    Bands named in `skip` are left alone, with all that is in them.
+    Bands named in `skip`, and all bands inside them, are left alone.
     """
     for label in outer_bands(schedule.tree):
         schedule = _with_lanes(schedule, label, skip)
@@ -31,7 +31,7 @@ def vectorize_outer_loops(schedule: Schedule, skip: Collection[str] = ()) -> Sch
 
 
 def _with_lanes(schedule: Schedule, label: str, skip: Collection[str]) -> Schedule:
-    """Return `schedule` with lanes in the band, or in those inside of it one by one."""
+    """Return `schedule` with an outer loop of the band, or of each band inside, vectorized."""
     if label in skip:
         return schedule
     band = find_band(schedule.tree, label)
@@ -52,14 +52,14 @@ def _with_lanes(schedule: Schedule, label: str, skip: Collection[str]) -> Schedu
 
 
 def _unrolled(schedule: Schedule, label: str) -> Schedule | None:
-    """Return `schedule` with lanes around short loops, in the band or one that fills its body."""
+    """Return `schedule` with a loop vectorized around short loops in the band or its only child."""
     found = unroll_short(schedule, label)
     child = find_band(schedule.tree, label).child
     return _unrolled(schedule, child.label) if found is None and isinstance(child, Band) else found
 
 
 def _has_lanes(schedule: Schedule, band: Band) -> bool:
-    """Tell whether some loop below runs in lanes, or some innermost one may."""
+    """Tell whether a loop below is vectorized, or an innermost one can be."""
     if any(m.kind is LoopKind.VECTOR for inner in bands(band) for m in inner.members):
         return True
     return any(
@@ -71,10 +71,10 @@ def _has_lanes(schedule: Schedule, band: Band) -> bool:
 
 
 def _sunk(schedule: Schedule, label: str, position: int) -> Schedule | None:
-    """Return `schedule` with the loop sunk and in lanes, or None where that does not help.
+    """Return `schedule` with the loop sunk and vectorized, or None where that does not help.
 
-    Strips go inside the other independent loops, which are left to the threads; where there are
-    none, outside: all that is done to a strip then follows at once.
+    Strips go inside the other independent loops, which run in parallel; if there are none, outside,
+    so that all parts of the body process a strip while it is in the cache.
     """
     band = find_band(schedule.tree, label)
     last = len(band.members) - 1
@@ -89,7 +89,7 @@ def _sunk(schedule: Schedule, label: str, position: int) -> Schedule | None:
 
 
 def _in_strips(schedule: Schedule, moves: Sequence[Transform], label: str) -> Schedule | None:
-    """Return `schedule` after `moves`, with the first loop of the band in strips that are lanes."""
+    """Return `schedule` after `moves`, with the band's first loop in vectorized strips."""
     before = {band.label for band in bands(schedule.tree)}
     sunk = schedule.attempt(*moves, Tile(label, (STRIP,)), transforms.Sink(f"{label}.point[0]"))
     if sunk is None:

@@ -1,10 +1,10 @@
-"""Sums over whole nests, split among threads in a pass with what makes their terms.
+"""Parallelize reductions over whole nests together with the nests that compute their terms.
 
-In: a schedule whose nests are fused, loops that add all of their iterations to the same results in
-an open order.  Out: one pass for sums and the nests over the same iterations; every few thousand
-iterations have partial results of their own (Suriana, Adams, Kamil, "Parallel associative
-reductions in Halide", 2017), so that the last bits are the same for any number of threads.
-Leaves: sums whose order counts, and nests that carry more than sums.
+In: a schedule after fusion; loops that reduce all of their iterations, reassociably, into the same
+results.  Out: one pass for sums and the nests over the same iterations.  Partial results are per
+block of a few thousand iterations (Suriana, Adams, Kamil, "Parallel associative reductions in
+Halide", 2017): the same bits for any number of threads.
+Leaves: sums whose order is fixed, nests that carry other dependences.
 """
 
 from __future__ import annotations
@@ -29,11 +29,7 @@ ROWS = 4  # iterations of a loop with one more inside
 
 
 def parallelize_reductions(schedule: Schedule, skip: Collection[str]) -> Schedule:
-    """Return `schedule` with whole sums split among threads; bands named in `skip` are left alone.
-
-    Sums take the nests over the same iterations with them, whose loops stay parallel.  Left alone
-    are sums inside loops that are longer in some iterations than in others: most of them are short.
-    """
+    """Return `schedule` with whole reductions parallel, except in bands named in `skip`."""
     for label in list(serial(schedule.tree)):
         if label in skip or label not in {band.label for band in bands(schedule.tree)}:
             continue
@@ -42,7 +38,7 @@ def parallelize_reductions(schedule: Schedule, skip: Collection[str]) -> Schedul
 
 
 def serial(tree: Tree) -> Iterator[str]:
-    """Yield the labels of bands, outermost first, that neither are nor lie in parallel loops."""
+    """Yield the labels of outermost bands that are neither parallel nor in parallel loops."""
     if isinstance(tree, Band):
         if any(m.coincident or m.kind is not LoopKind.SEQUENTIAL for m in tree.members):
             return
@@ -52,10 +48,7 @@ def serial(tree: Tree) -> Iterator[str]:
 
 
 def _split(schedule: Schedule, label: str) -> Schedule | None:
-    """Return `schedule` with the nest's sums in parts and its outer loop parallel, if it may be.
-
-    Loops of few iterations are left inside.
-    """
+    """Return `schedule` with partial sums and a parallel outer loop, where legal."""
     names = [s.name for s in statements_in(schedule, label) if is_whole(schedule, label, s)]
     nest = find_band(schedule.tree, label)
     places = range(len(nest.members)) if names else ()
@@ -74,13 +67,13 @@ def _split(schedule: Schedule, label: str) -> Schedule | None:
 
 
 def _loops(tree: Tree) -> int:
-    """Return how many loops the deepest statement of a tree is in."""
+    """Return the depth of the deepest statement of a tree."""
     own = len(tree.members) if isinstance(tree, Band) else 0
     return own + max(map(_loops, children(tree)), default=0)
 
 
 def is_whole(schedule: Schedule, label: str, statement: Statement) -> bool:
-    """Tell whether a statement adds all iterations of a nest to one result, in an open order."""
+    """Tell whether a statement reduces all iterations of a nest, reassociably, into one result."""
     rule, dtype = statement.reduction, statement.target.dtype
     if rule is None or dtype is DType.BOOL:  # those have no lanes
         return False
@@ -97,7 +90,7 @@ def is_whole(schedule: Schedule, label: str, statement: Statement) -> bool:
 
 
 def _joined(schedule: Schedule, label: str, skip: Collection[str]) -> Schedule | None:
-    """Return `schedule` with a nest's sums split, and other nests in it; None: it has no sums."""
+    """Return `schedule` with a nest's reductions parallel and other nests fused, or None."""
     found = _split(schedule, label)
     others = [] if found is None else _neighbours(schedule, label)
     for other in filter(None, others):
@@ -120,7 +113,7 @@ def _neighbours(schedule: Schedule, label: str) -> list[str | None]:
 
 
 def _has_same_loops(schedule: Schedule, one: str, two: str) -> bool:
-    """Tell whether another nest runs over the same iterations and touches the same data."""
+    """Tell whether another nest runs over the same iterations and accesses the same data."""
     if one == two or not share_data(schedule, one, two):
         return False
     first, second = find_band(schedule.tree, one), find_band(schedule.tree, two)

@@ -1,9 +1,9 @@
-"""Sums over rows, as of columns, made in the pass over these rows that runs in parallel anyway.
+"""Fuse reductions over rows, as sums of columns, into parallel passes over the same rows.
 
-In: a schedule whose nests are fused, and nests that add every row to the same results in an open
-order.  Out: one pass over the rows; each thread has partial results of its own (Suriana, Adams,
-Kamil, "Parallel associative reductions in Halide", 2017).
-Leaves: sums whose order counts, and those that the pass waits for.
+In: a schedule after fusion; nests that reduce all rows, reassociably, into the same results.
+Out: one pass over the rows, in which each thread has partial results (Suriana, Adams, Kamil,
+"Parallel associative reductions in Halide", 2017).
+Leaves: sums whose order is fixed, and those whose results the pass reads.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from polyopt.transforms import Fuse, Move, Parallelize
 
 
 def fusible_reductions(schedule: Schedule, skip: Collection[str]) -> frozenset[str]:
-    """Return the nests of sums for which a pass over the same rows may be found.
+    """Return the nests of reductions that a pass over the same rows may take.
 
-    Bands named in `skip` are neither; products are tiled instead, for they read rows many times.
+    Bands named in `skip` are neither; products are tiled instead, since they reread rows.
     """
     labels = [label for label in outer_bands(schedule.tree) if label not in skip]
     sums = [label for label in labels if find_roles(schedule, label) is None]
@@ -41,7 +41,7 @@ def fusible_reductions(schedule: Schedule, skip: Collection[str]) -> frozenset[s
 def fuse_reductions(
     schedule: Schedule, waiting: frozenset[str], skip: Collection[str], machine: Machine
 ) -> Schedule:
-    """Return `schedule` with sums of `waiting` in passes over their rows, where such are found."""
+    """Return `schedule` with the reductions of `waiting` fused into passes over their rows."""
     for nest in outer_bands(schedule.tree):
         if nest in waiting or nest in skip or not waiting & set(outer_bands(schedule.tree)):
             continue
@@ -52,7 +52,7 @@ def fuse_reductions(
 def _joined(
     schedule: Schedule, nest: str, waiting: frozenset[str], machine: Machine
 ) -> Schedule | None:
-    """Return `schedule` with all sums in the pass `nest` that may be, None where there are none."""
+    """Return `schedule` with all possible reductions in the pass `nest`, or None."""
     joint, names = schedule, []
     for label in outer_bands(schedule.tree):
         if label not in waiting:
@@ -75,7 +75,7 @@ def _joined(
 def _with_partial_results(
     schedule: Schedule, nest: str, names: list[str], machine: Machine
 ) -> Schedule | None:
-    """Return `schedule` with a hand of rows for each core, and partial results for each hand."""
+    """Return `schedule` with rows distributed cyclically over the cores, with partial results."""
     if machine.cores == 1:
         return schedule
     rows = f"{nest}[0]"
@@ -110,10 +110,7 @@ def _labels(schedule: Schedule) -> list[str]:
 
 
 def _may_join(schedule: Schedule, nest: str, label: str, rows: int) -> bool:
-    """Tell whether nest `nest`, which runs in parallel, has the rows of the sum at `label`.
-
-    What waits for the sum does not.
-    """
+    """Tell whether the parallel nest `nest` runs over the rows of the reduction at `label`."""
     one, two = find_band(schedule.tree, nest), find_band(schedule.tree, label)
     if len(one.members) < rows or not one.members[0].coincident or is_shared_out(one, rows):
         return False
@@ -127,7 +124,7 @@ def _may_join(schedule: Schedule, nest: str, label: str, rows: int) -> bool:
 
 
 def _later(schedule: Schedule, name: str) -> set[str]:
-    """Return the statements that depend on results of `name`, in one step or in several."""
+    """Return the statements that depend on results of `name`, directly or not."""
     follow: dict[str, set[str]] = {}
     for pairs in schedule.dependences.memory:
         if pairs.source != pairs.target:
@@ -142,10 +139,7 @@ def _later(schedule: Schedule, name: str) -> set[str]:
 
 
 def _rows(schedule: Schedule, label: str) -> int:
-    """Return how many loops around a nest's others add to the same results, 0 where it is no sum.
-
-    The loops inside run along the results.
-    """
+    """Return how many outer loops reduce into the same results, 0 for other nests."""
     name = _reduction(schedule, label)
     if name is None:
         return 0
@@ -157,7 +151,7 @@ def _rows(schedule: Schedule, label: str) -> int:
 
 
 def _reduction(schedule: Schedule, label: str) -> str | None:
-    """Return the statement of a nest that is a sum in an open order and nothing else."""
+    """Return the only statement of a nest if it is a reassociable reduction."""
     band = find_band(schedule.tree, label)
     statement = only_statement(schedule.tree, schedule.scop, label)
     if statement is None or not isinstance(band.child, Leaf):

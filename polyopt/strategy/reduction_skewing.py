@@ -1,8 +1,8 @@
-"""Sums whose terms are counted anew in every row, counted as their operands lie.
+"""Skew the terms of a sum by the rows of its result, so that operands are reused across rows.
 
-In: a band with one sum over three loops.  Out: the band with the terms' loop skewed by the rows':
-the terms of `A[i, i:] @ B[i:]`, numbered by the rows of `B`, meet the same rows for many `i`.
-None where all operands move with the row.
+In: a band with one sum over three loops.  Out: the band with the loop over terms skewed by the
+loop over rows: the terms of `A[i, i:] @ B[i:]`, numbered by the rows of `B`, share these rows for
+many `i`.  None where all operands move with the row.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from polyopt.transforms import Skew
 
 
 def skew_terms(schedule: Schedule, label: str) -> Schedule | None:
-    """Return `schedule` with the terms of the band's sum counted as operands lie, or None."""
+    """Return `schedule` with the terms of the band's sum skewed by the rows, or None."""
     band = find_band(schedule.tree, label)
     if not band.permutable or len(band.members) != 3 or not isinstance(band.child, Leaf):
         return None
@@ -38,13 +38,13 @@ def skew_terms(schedule: Schedule, label: str) -> Schedule | None:
 
 
 def _plain_iterator(rule: dict[str, int]) -> str | None:
-    """Return the iterator that a loop counts as it is, or None for a loop that counts others."""
+    """Return the iterator that a loop runs over unchanged, or None for other loops."""
     moved = [name for name, factor in rule.items() if factor]
     return moved[0] if len(moved) == 1 and rule[moved[0]] == 1 else None
 
 
 def _offset(statement: Statement, term: str, row: str) -> int:
-    """Return how far all subscripts along the terms move with the row, 0 where they differ."""
+    """Return how far the subscripts along the terms move with the row, 0 where they differ."""
     found = {
         factors.get(row, 0)
         for access in statement.reads
@@ -55,5 +55,5 @@ def _offset(statement: Statement, term: str, row: str) -> int:
 
 
 def _factors(index: Expr) -> dict[str, int]:
-    """Return the factor of each iterator of a subscript."""
+    """Return the coefficient of each iterator of a subscript."""
     return {a.name: factor for a, factor in linear(index).terms if isinstance(a, Iter)}

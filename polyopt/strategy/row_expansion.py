@@ -1,8 +1,8 @@
-"""A copy for every iteration of the rows that a loop's products are summed up in.
+"""Expand rows that accumulate products over the loops around them.
 
 In: a schedule in the source's order.  Out: rows that each iteration makes and uses alone, as in
-`A[i] -= L[i, :i] @ A[:i]`, are rows of a matrix, so that the products of all iterations are one.
-None where no product is summed up in such a row.
+`A[i] -= L[i, :i] @ A[:i]`, become rows of a matrix, so that the products of all iterations form
+one contraction.  None where no row accumulates products.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from polyopt.strategy.tiling import outer_bands
 
 
 def product_rows(scop: Scop) -> list[str]:
-    """Return the temporaries that loops make again and again as rows of products summed up."""
+    """Return the temporary rows that loops recompute as sums of products."""
     made = {a.name for a in scop.arrays if a.role is Role.TEMP and a.shape}
     return sorted({s.target.array for s in scop.statements if s.target.array in made and _loops(s)})
 
 
 def _loops(statement: Statement) -> int:
-    """Return how many loops make one row of sums each time, 0 where the statement does not.
+    """Return how many loops recompute a row of sums, 0 where the statement is not such a row.
 
-    A row takes two loops more, and has no place of its own for each iteration of those around.
+    A row takes two more loops, and is not indexed by the loops around it.
     """
     around = len(statement.iters) - 2
     is_row = statement.reduction is not None and len(statement.target.index) <= around
@@ -47,9 +47,9 @@ def expand_rows(source: Schedule) -> Schedule | None:
 
 
 def _aligned(schedule: Schedule, name: str) -> Schedule | None:
-    """Return `schedule` with the rows beginning where those of the factors do, or None.
+    """Return `schedule` with the rows skewed to begin where those of the operands do, or None.
 
-    What `A[i, i:]` is multiplied into lies in row `i` from column `i` on, too.
+    The operand of `A[i, i:]` starts in row `i` at column `i`, too.
     """
     steps = {
         step
@@ -65,7 +65,7 @@ def _aligned(schedule: Schedule, name: str) -> Schedule | None:
 
 
 def _offsets(statement: Statement) -> set[int]:
-    """Return how far the subscripts along the row move with its number."""
+    """Return how far operand subscripts along the row move with the row's number."""
     names = [index.name for index in statement.target.index if isinstance(index, Iter)]
     found: set[int] = set()
     if len(names) != 2:

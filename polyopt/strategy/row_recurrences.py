@@ -1,9 +1,9 @@
-"""Independent recurrences along rows: several rows at a time.
+"""Unroll and jam, or vectorize, independent recurrences along rows.
 
-In: a schedule.  Out: nests whose rows are independent, and along each of which a loop carries what
-it computes, in strips of rows; the rows of a strip take each step of the recurrence together, in
-SIMD lanes where these reach its elements or it divides, in registers of their own otherwise
-(unroll-and-jam: Callahan, Cocke, Kennedy, "Estimating interlock and improving balance for pipelined
+In: a schedule.  Out: nests with independent rows, along each of which a loop carries values, tiled
+into strips of rows.  The rows of a strip take each step together: in SIMD lanes where lanes can
+load the elements or the recurrence divides, else unrolled and jammed with a register for each row
+(Callahan, Cocke, Kennedy, "Estimating interlock and improving balance for pipelined
 architectures", 1988).
 """
 
@@ -38,7 +38,7 @@ MOST_STATEMENTS = 32  # of a nest whose bodies are repeated for each row
 
 @dataclass(frozen=True, slots=True)
 class _Strip:
-    """How many rows go together, in lanes or one after the other; how rows go that are fewer."""
+    """The number of rows per strip, and whether these, and remainders, run in SIMD lanes."""
 
     rows: int
     lanes: bool
@@ -47,7 +47,7 @@ class _Strip:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """Steps to take from a schedule, judged together; `tree` is what they lead to."""
+    """Steps that are judged together, and the tree they lead to."""
 
     scop: Scop
     tree: Tree
@@ -62,7 +62,7 @@ class _Plan:
 
 
 def jam_recurrences(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Schedule:
-    """Return `schedule` with the rows of recurrences in strips; bands named in `skip` are left."""
+    """Return `schedule` with recurrences in strips of rows, except in bands named in `skip`."""
     labels = list(_nests(schedule, outer_bands(schedule.tree), skip))
     strips = {label: _strip(schedule, label, machine) for label in labels}
     schedule = _transposed_temporaries(schedule, [label for label in labels if strips[label].lanes])
@@ -75,9 +75,9 @@ def jam_recurrences(schedule: Schedule, machine: Machine, skip: frozenset[str]) 
 
 
 def _inside(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
-    """Return `schedule` with the last of several independent loops in strips, or None.
+    """Return `schedule` with the innermost of several independent loops in strips, or None.
 
-    They are around recurrences along rows: those of a matrix in each iteration of the others.
+    The recurrences along rows are inside these loops: for each matrix of a batch, say.
     """
     band = find_band(schedule.tree, label)
     free = [member.coincident for member in band.members]
@@ -93,9 +93,9 @@ def _inside(schedule: Schedule, label: str, machine: Machine) -> Schedule | None
 
 
 def _nests(schedule: Schedule, labels: list[str], skip: frozenset[str]) -> Iterator[str]:
-    """Yield the outermost bands of which the first loop is independent and a row is a recurrence.
+    """Yield outermost bands with independent rows, along which recurrences run.
 
-    Loops in order, as over time steps, may be around them.
+    Sequential loops, as over time steps, may be around them.
     """
     for label in labels:
         band = find_band(schedule.tree, label)
@@ -110,7 +110,7 @@ def _nests(schedule: Schedule, labels: list[str], skip: frozenset[str]) -> Itera
 
 
 def _is_plain(band: Band) -> bool:
-    """Tell whether nobody has tiled or marked a loop of the nest."""
+    """Tell whether no loop of the nest is tiled or marked."""
     return all(
         member.kind is LoopKind.SEQUENTIAL and not member.is_tile
         for inner in bands(band)
@@ -125,9 +125,9 @@ def _is_small(schedule: Schedule, label: str) -> bool:
 
 
 def _has_recurrence(schedule: Schedule, band: Band) -> bool:
-    """Tell whether the nest below the first loop has a loop that carries what it computes.
+    """Tell whether a loop below the first one of the nest carries values along rows.
 
-    Functions that are computed in lanes along a row outweigh it.
+    Nests that call functions in lanes along a row are left to those lanes.
     """
     inner = [each for each in bands(band) if is_innermost(each)]
     carried = [_is_recurrence(schedule, band, each) for each in inner]
@@ -141,9 +141,9 @@ def _has_recurrence(schedule: Schedule, band: Band) -> bool:
 
 
 def _is_recurrence(schedule: Schedule, outer: Band, inner: Band) -> bool:
-    """Tell whether an innermost band has no lanes to offer and steps along rows in order.
+    """Tell whether an innermost band carries values along rows and has no loop for SIMD lanes.
 
-    Sums whose order is open are none, as long as their terms go in lanes.
+    Reassociable sums do not count unless the band also carries other values.
     """
     if not is_innermost(inner) or inner.members[-1].coincident:
         return False
@@ -158,7 +158,7 @@ def _is_recurrence(schedule: Schedule, outer: Band, inner: Band) -> bool:
 
 
 def _carries_values(statement: Statement) -> bool:
-    """Tell whether a statement that is no sum takes what it made elsewhere before."""
+    """Tell whether a statement that is not a reduction reads elements that it wrote before."""
     return statement.reduction is None and any(
         read.array == statement.target.array and read.index != statement.write.index
         for read in statement.reads
@@ -168,7 +168,7 @@ def _carries_values(statement: Statement) -> bool:
 def _in_strips(schedule: Schedule, label: str, strip: _Strip) -> Schedule | None:
     """Return `schedule` with the first loop of the band in strips, or None where it does not pay.
 
-    What a strip does, it does for all of its rows before the next thing.
+    A strip runs each part of the body for all of its rows before the next part.
     """
     fewer = _with_few_cells(schedule, label, strip)
     if fewer is None:
@@ -187,9 +187,9 @@ def _in_strips(schedule: Schedule, label: str, strip: _Strip) -> Schedule | None
 
 
 def _with_few_cells(schedule: Schedule, label: str, strip: _Strip) -> Schedule | None:
-    """Return `schedule` with one cell a row for temporaries that live in one step of a row.
+    """Return `schedule` with temporaries of one step of a row contracted to a cell per row.
 
-    None where others, which live along a row, would need memory that is not worth it.
+    None where temporaries that live along a whole row would take too much memory.
     """
     row = f"{label}[0]"
     steps: list[Transform] = []
@@ -206,9 +206,9 @@ def _with_few_cells(schedule: Schedule, label: str, strip: _Strip) -> Schedule |
 
 
 def _cells(schedule: Schedule, name: str, homes: tuple[str, ...]) -> tuple[int, ...] | None:
-    """Return cells per dimension, all of those that the first loop moves, one where others do.
+    """Return the cells per dimension: 0, for all, along the first loop, 1 along the others.
 
-    None where a loop does not move one dimension by one, 0 also where none does.
+    None where some loop does not advance exactly one dimension by one.
     """
     sizes = [0] * len(schedule.scop.array(name).shape)
     for number, home in enumerate(homes):
@@ -227,7 +227,7 @@ def _cells(schedule: Schedule, name: str, homes: tuple[str, ...]) -> tuple[int, 
 
 
 def _jammed(plan: _Plan, label: str, strip: _Strip) -> _Plan:
-    """Return the plan with the rows of one part innermost, where the part is a recurrence."""
+    """Return the plan with the rows of a part innermost if the part is a recurrence."""
     band = find_band(plan.tree, label)
     if is_innermost(band) and len(band.members) == 1:
         return plan.then(Vectorize(f"{label}[0]")) if strip.lanes else plan
@@ -248,7 +248,7 @@ def _jammed(plan: _Plan, label: str, strip: _Strip) -> _Plan:
 
 
 def _sunk(plan: _Plan, label: str, mark: type[Vectorize] | type[Unroll]) -> _Plan:
-    """Return the plan with the first loop of a band around every leaf, marked."""
+    """Return the plan with the first loop of a band sunk to every leaf and marked."""
     before = {band.label for band in bands(plan.tree)}
     plan = plan.then(transforms.Sink(f"{label}[0]"))
     made = [b.label for b in bands(plan.tree) if b.label not in before and ".lanes" in b.label]
@@ -256,7 +256,7 @@ def _sunk(plan: _Plan, label: str, mark: type[Vectorize] | type[Unroll]) -> _Pla
 
 
 def _strip(schedule: Schedule, label: str, machine: Machine) -> _Strip:
-    """Return how the rows of a nest go together."""
+    """Return the size of a nest's strips, and whether they run in lanes."""
     band = find_band(schedule.tree, label)
     inner = [b.label for b in bands(band) if _is_recurrence(schedule, band, b)]
     names = {name for each in inner for name in _statements(schedule, each)}
@@ -275,7 +275,7 @@ def _strip(schedule: Schedule, label: str, machine: Machine) -> _Strip:
 
 
 def _is_heavy(statement: Statement) -> bool:
-    """Tell whether a statement divides or calls a function, which lanes do at the same time."""
+    """Tell whether a statement divides or calls a function, which SIMD lanes overlap."""
     return any(
         (isinstance(part, Binary) and part.op in (BinaryOp.DIV, BinaryOp.RATIO))
         or isinstance(part, Call)
@@ -289,9 +289,9 @@ def _statements(schedule: Schedule, label: str) -> list[str]:
 
 
 def _transposed_temporaries(schedule: Schedule, labels: list[str]) -> Schedule:
-    """Return `schedule` with temporaries of a row laid out so that rows in lanes are neighbours.
+    """Return `schedule` with temporaries of rows transposed, so that lanes access neighbours.
 
-    All nests have to agree on what a row is.
+    All nests must agree on the dimension of the rows.
     """
     own = _own(schedule, labels)
     rows: dict[str, set[int | None]] = {}
@@ -312,9 +312,9 @@ def _transposed_temporaries(schedule: Schedule, labels: list[str]) -> Schedule:
 
 
 def _own(schedule: Schedule, labels: list[str]) -> set[str]:
-    """Return the temporaries of one row of a nest that its recurrences alone go along.
+    """Return the temporaries of a row that only recurrences access.
 
-    Those that other loops read have lanes along the row there.
+    Others are read along the row in lanes and stay as they are.
     """
     homes = contraction_nests(schedule.scop, schedule.tree)
     rows = {f"{label}[0]" for label in labels}
@@ -323,7 +323,7 @@ def _own(schedule: Schedule, labels: list[str]) -> set[str]:
 
 
 def _read_along(schedule: Schedule, label: str) -> set[str]:
-    """Return what loops along the rows read whose steps are independent."""
+    """Return the arrays read by independent innermost loops along the rows."""
     outer = find_band(schedule.tree, label)
     free = [b for b in bands(outer) if is_innermost(b) and b.members[-1].coincident]
     names = (n for b in free if b is not outer for n in _statements(schedule, b.label))
@@ -331,7 +331,7 @@ def _read_along(schedule: Schedule, label: str) -> set[str]:
 
 
 def _dimensions(schedule: Schedule, label: str, position: int) -> Iterator[tuple[str, int | None]]:
-    """Yield for each access to an array which subscript alone a step of the loop moves."""
+    """Yield for each access the array and the only subscript that the loop moves, by one."""
     path, domain = path_to(schedule.tree, schedule.scop, label)
     members = (*path, *find_band(schedule.tree, label).members)
     for name in statements_of(schedule.scop, domain):
@@ -346,7 +346,7 @@ def _dimensions(schedule: Schedule, label: str, position: int) -> Iterator[tuple
 
 
 def _in_lanes(schedule: Schedule) -> set[str]:
-    """Return the arrays that nests in lanes use already."""
+    """Return the arrays that vectorized nests access."""
     found: set[str] = set()
     for band in bands(schedule.tree):
         if any(member.kind is LoopKind.VECTOR for member in band.members):

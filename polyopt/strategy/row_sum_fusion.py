@@ -1,9 +1,8 @@
-"""Sums over the same row that other statements separate: one loop for both.
+"""Fuse sums over the same row that other statements separate.
 
-In: a schedule whose nests are fused.  Out: the schedule with such sums fused, the statements that
-were between them before or behind the joint loop.
-A row that comes from memory is then read once, beside the other rows that the sums need, and the
-lanes of one sum work while the other's wait.
+In: a schedule after fusion.  Out: the schedule with such sums fused; statements between them run
+before or after the fused loop.
+A row is then loaded once, and the latencies of both sums overlap.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from polyopt.strategy.vector import is_innermost
 
 
 def fuse_row_sums(schedule: Schedule, skip: Collection[str]) -> Schedule:
-    """Return `schedule` with sums over the same row as one nest; bands in `skip` are left alone."""
+    """Return `schedule` with sums over the same row fused, except in bands named in `skip`."""
     while True:
         joined = _fused_pair(schedule, skip)
         if joined is None:
@@ -31,7 +30,7 @@ def fuse_row_sums(schedule: Schedule, skip: Collection[str]) -> Schedule:
 
 
 def _fused_pair(schedule: Schedule, skip: Collection[str]) -> Schedule | None:
-    """Return `schedule` with two sums of one sequence as one nest; None: there are no such two."""
+    """Return `schedule` with two sums of one sequence fused, or None without such sums."""
     for band in bands(schedule.tree):
         if not isinstance(band.child, Sequence) or band.label in skip:
             continue
@@ -63,7 +62,7 @@ def _statements(schedule: Schedule, part: Filter) -> list[Statement]:
 
 
 def _share_rows(one: list[Statement], two: list[Statement]) -> bool:
-    """Tell whether both read an array along their innermost loop."""
+    """Tell whether both read the same array along their innermost loop."""
     return bool(_rows(one) & _rows(two))
 
 
@@ -77,9 +76,9 @@ def _rows(statements: list[Statement]) -> set[str]:
 
 
 def _adjacent_order(uses: list[list[Statement]], first: int, second: int) -> tuple[int, ...] | None:
-    """Return an order of the parts with two next to each other; None: one waits for the other.
+    """Return an order of the parts with two adjacent, or None if one depends on those between.
 
-    What depends on the first, as far as the names of arrays tell, goes behind.
+    Parts that may depend on the first, by the names of arrays, go behind.
     """
     behind = [first]
     for part in range(first + 1, second + 1):

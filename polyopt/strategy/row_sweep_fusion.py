@@ -1,9 +1,10 @@
-"""Rows of a matrix that two nests need, read once: products with A and with its transpose.
+"""Fuse sweeps over the rows of one matrix: products with A and with its transpose.
 
-In: nests over the same rows, one of which adds to results that all rows share, in an open order;
-between them what is done to each row's own result.
-Out: one nest, a few rows at a time, whose threads have partial results of their own.
-Refuses: sums whose order counts, and nests that need all rows of one before the other's first.
+In: nests over the same rows, one of which reduces, reassociably, into results shared by all rows;
+between them nests that update each row's own result.
+Out: one nest over a few rows at a time, so that each row is loaded once; threads have partial
+results.
+Refuses: sums whose order is fixed, nests that need all rows of one before the other's first row.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ ROWS = 4  # rows that pass while a piece of the shared results is in registers
 
 @dataclass(frozen=True, slots=True)
 class _Sweep:
-    """A nest of two loops over matrices that lie row by row.
+    """A nest of two loops over matrices that are stored row by row.
 
-    `rows` is the position of the loop over rows; `shared` names the statement when all rows add to
-    the same results.
+    `rows` is the position of the loop over rows; `shared` names the statement whose results all
+    rows share, if there is one.
     """
 
     label: str
@@ -47,9 +48,9 @@ class _Sweep:
 
 
 def fuse_row_sweeps(schedule: Schedule, machine: Machine) -> Schedule:
-    """Return `schedule` with nests joined that sweep over the rows of one matrix.
+    """Return `schedule` with nests fused that sweep over the rows of one matrix.
 
-    They follow one another at the top or in a loop that runs in order, as one over time does.
+    They are in one sequence, at the top or in a sequential loop, as over time.
     """
     for labels in sequences(schedule.tree, in_order=True):
         nests = filter(None, labels)
@@ -66,7 +67,7 @@ def fuse_row_sweeps(schedule: Schedule, machine: Machine) -> Schedule:
 
 
 def _pairs(sweeps: list[_Sweep]) -> Iterator[tuple[_Sweep, _Sweep]]:
-    """Yield pairs with a common matrix of which one adds to what all rows share."""
+    """Yield pairs of sweeps over a common matrix of which one reduces over rows."""
     for position, one in enumerate(sweeps):
         for two in sweeps[position + 1 :]:
             if one.matrices & two.matrices and (one.shared or two.shared):
@@ -103,7 +104,7 @@ def _sweep(schedule: Schedule, label: str) -> _Sweep | None:
 
 
 def _joined(schedule: Schedule, one: _Sweep, two: _Sweep, machine: Machine) -> Schedule | None:
-    """Return `schedule` with the two nests as one, parallel over hands of rows."""
+    """Return `schedule` with the two nests fused, a block of rows for each thread."""
     turned: list[Transform] = [
         Interchange(f"{sweep.label}[0]", f"{sweep.label}[1]")
         for sweep in (one, two)
@@ -143,7 +144,7 @@ def _is_of_rows(schedule: Schedule, label: str) -> bool:
 
 
 def _groups(label: str) -> list[Transform]:
-    """Return the steps that run a few rows at a time, innermost."""
+    """Return the steps that tile rows and unroll and jam the tiles."""
     tile, point = f"{label}.tile", f"{label}.point"
     return [
         Tile(label, (ROWS,)),
@@ -156,7 +157,7 @@ def _groups(label: str) -> list[Transform]:
 
 
 def _dealt(schedule: Schedule, rows: str, shared: list[str], machine: Machine) -> Schedule | None:
-    """Return `schedule` with a hand of `rows` for each core, and partial results for each hand."""
+    """Return `schedule` with rows distributed cyclically over the cores, with partial results."""
     if machine.cores == 1:
         return schedule
     parts = (transforms.Rfactor(name, rows) for name in shared)
@@ -166,7 +167,7 @@ def _dealt(schedule: Schedule, rows: str, shared: list[str], machine: Machine) -
 def _brought_together(
     schedule: Schedule, first: str, second: str
 ) -> tuple[Schedule, list[str]] | None:
-    """Return `schedule` with the second nest behind the first, and the nests still between them.
+    """Return `schedule` with the second nest directly behind the first, or the nests left between.
 
     None where a statement outside of loops is between them.
     """
@@ -185,7 +186,7 @@ def _brought_together(
 
 
 def _between(schedule: Schedule, first: str, second: str) -> list[str | None]:
-    """Return the parts between two of a sequence, in order."""
+    """Return the parts between two parts of a sequence, in order."""
     found = sequences(schedule.tree, in_order=True)
     labels = next(labels for labels in found if first in labels)
     return labels[labels.index(first) + 1 : labels.index(second)]

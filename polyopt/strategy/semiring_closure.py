@@ -1,9 +1,9 @@
-"""Closures in blocks: an update of a whole matrix by its own row k and column k, for every k.
+"""Block closures: updates of a whole matrix by its own row k and column k, for every k.
 
 In: a loop over k around copies of a row and a column and an update of the matrix by both (shortest
-paths, transitive closure, elimination after Gauss and Jordan).
-Out: steps in blocks: first all that the block's own rows and columns get, then the rest, which are
-contractions in register tiles.  The order of each element's updates stays.
+paths, transitive closure, Gauss-Jordan elimination).
+Out: k in blocks: first the updates of the block's own rows and columns, then those of the rest as
+contractions in register tiles.  Each element's updates keep their order.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from polyopt.transforms import Distribute, Interchange, Strip
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Where the steps of a block begin and end, as loops inside see it."""
+    """The bounds of a block of k, as amounts inside its loop."""
 
     begin: transforms.Distance
     end: transforms.Distance
@@ -37,7 +37,7 @@ class _Block:
 
 @dataclass(frozen=True, slots=True)
 class _Pieces:
-    """The nests that an update was split into: inside the block's rows and columns, or not."""
+    """The nests of a split update: `near` in rows and columns of the block, `far` outside."""
 
     schedule: Schedule
     near: tuple[str, ...]
@@ -45,7 +45,7 @@ class _Pieces:
 
 
 def blocked_closure(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
-    """Return `schedule` with the closure at band `label` in blocks, or None for other nests."""
+    """Return `schedule` with the closure at band `label` in blocks of k, or None."""
     updates = _updates(schedule, label)
     if not updates:
         return None
@@ -78,7 +78,7 @@ def blocked_closure(schedule: Schedule, label: str, machine: Machine) -> Schedul
 
 
 def _split(schedule: Schedule, label: str, loops: tuple[int, ...], block: _Block) -> _Pieces:
-    """Return the nest split, `loops` in turn, at the begin and at the end of the block."""
+    """Return the nest with each of `loops` split at both bounds of the block."""
     if not loops:
         return _Pieces(schedule, (), (label,))
     loop, *rest = loops
@@ -120,9 +120,9 @@ def _halves(
 
 
 def _far_last(schedule: Schedule, label: str, far: list[str]) -> tuple[Schedule, list[str]] | None:
-    """Return the nests `far` behind the others, each with a loop over the block, and their labels.
+    """Return the nests `far` distributed behind the others, in loops over k, and their labels.
 
-    The judge tells whether that is right: that they change nothing the block's steps read.
+    The legality check decides whether the steps of the block may run without them.
     """
     body = find_band(schedule.tree, label).child
     assert isinstance(body, Sequence)
@@ -140,7 +140,7 @@ def _far_last(schedule: Schedule, label: str, far: list[str]) -> tuple[Schedule,
 
 
 def _updates(schedule: Schedule, label: str) -> list[str]:
-    """Return the nests that update a matrix of which the loop's own row or column is read."""
+    """Return the nests that update a matrix by its own row k or column k."""
     band = find_band(schedule.tree, label)
     if len(band.members) != 1 or band.members[0].coincident or not isinstance(band.child, Sequence):
         return []
@@ -159,7 +159,7 @@ def _updates(schedule: Schedule, label: str) -> list[str]:
 
 
 def _is_update(statement: Statement) -> bool:
-    """Tell whether each iteration of the outermost loop writes every element of a matrix anew."""
+    """Tell whether each iteration of the outermost loop updates every element of a matrix."""
     if len(statement.iters) != 3 or len(statement.target.index) != 2:
         return False
     moved = tuple(map(Iter, statement.iters[1:]))
@@ -168,7 +168,7 @@ def _is_update(statement: Statement) -> bool:
 
 
 def _pivots(schedule: Schedule, band: Band) -> set[str]:
-    """Return the arrays of which an iteration of the loop reads its own row or column."""
+    """Return the arrays of which iteration k reads row k or column k."""
     found: set[str] = set()
     for name in statements_of(schedule.scop, band.members[0].schedule.domain()):
         statement = schedule.scop.statement(name)
@@ -179,7 +179,7 @@ def _pivots(schedule: Schedule, band: Band) -> set[str]:
 
 
 def _private(schedule: Schedule, label: str) -> Schedule | None:
-    """Return `schedule` with a copy of every temporary for each iteration of the loop."""
+    """Return `schedule` with every temporary expanded over the loop."""
     band = find_band(schedule.tree, label)
     names = statements_of(schedule.scop, band.members[0].schedule.domain())
     targets = dict.fromkeys(schedule.scop.statement(name).target.array for name in names)
@@ -197,7 +197,7 @@ def _band(schedule: Schedule, label: str) -> Band:
 
 
 def _statement(schedule: Schedule, label: str) -> Statement:
-    """Return the one statement of a nest."""
+    """Return the only statement of a nest."""
     _, domain = path_to(schedule.tree, schedule.scop, label)
     (name,) = statements_of(schedule.scop, domain)
     return schedule.scop.statement(name)

@@ -1,7 +1,7 @@
-"""Lanes around short loops: windows and small sums are unrolled inside each lane.
+"""Vectorize a loop around short loops, which are unrolled: windows and small sums.
 
-In: a band without lanes of its own, whose inner loops all have few iterations.  Out: its contiguous
-loop in SIMD lanes around unrolled copies, what an iteration adds up in registers; None for others.
+In: a band without vectorizable loops, whose inner loops all have few iterations.  Out: its
+contiguous loop in SIMD lanes around unrolled copies, sums in registers; None for other bands.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ QUOTA = 200_000  # isl operations to find how long a loop is
 
 
 def unroll_short(schedule: Schedule, label: str) -> Schedule | None:
-    """Return `schedule` with a loop of the band in lanes around its short loops, unrolled."""
+    """Return `schedule` with a loop of the band vectorized around its short loops, unrolled."""
     band = find_band(schedule.tree, label)
     inner = [(b.label, p) for b in bands(band.child) for p in range(len(b.members))]
     lengths = [trip_count(schedule, name, p) for name, p in inner]
@@ -44,9 +44,9 @@ def unroll_short(schedule: Schedule, label: str) -> Schedule | None:
 
 
 def with_short_inside(schedule: Schedule, label: str) -> Schedule | None:
-    """Return `schedule` with the loop of a band that goes along memory around its short loops.
+    """Return `schedule` with the contiguous loop of a band moved around its short loops.
 
-    None: it has no short loops around another one, or they stay where they are.
+    None where no short loop is around another one, or where they must stay.
     """
     band = find_band(schedule.tree, label)
     lengths = [trip_count(schedule, label, p) for p in range(len(band.members))]
@@ -59,7 +59,7 @@ def with_short_inside(schedule: Schedule, label: str) -> Schedule | None:
 
 
 def adds_up(schedule: Schedule, label: str) -> bool:
-    """Tell whether some loop of an innermost band leaves all that is written where it is."""
+    """Tell whether some loop of an innermost band moves no element that is written: it reduces."""
     _, domain = path_to(schedule.tree, schedule.scop, label)
     still = set(range(len(find_band(schedule.tree, label).members)))
     for name in statements_of(schedule.scop, domain):
@@ -89,7 +89,7 @@ def _unrolled_in_lanes(
 
 
 def _is_contiguous(schedule: Schedule, moves: list[Transform], loop: str) -> bool:
-    """Tell whether the loop, innermost around each statement, moves along memory."""
+    """Tell whether the loop, innermost around each statement, moves accesses contiguously."""
     before = {band.label for band in bands(schedule.tree)}
     sunk = schedule.attempt(*moves, transforms.Sink(loop))
     if sunk is None:
@@ -99,13 +99,13 @@ def _is_contiguous(schedule: Schedule, moves: list[Transform], loop: str) -> boo
 
 
 def trip_count(schedule: Schedule, label: str, position: int) -> int | None:
-    """Return how often a loop runs, where that is one number wherever it is reached."""
+    """Return a loop's number of iterations if it is a constant."""
     length = _length(schedule, label, position)
     return None if length is None else _number(length)
 
 
 def has_uniform_trip_count(schedule: Schedule, label: str, position: int) -> bool:
-    """Tell whether a loop runs equally often wherever it is reached."""
+    """Tell whether a loop has the same number of iterations wherever it is reached."""
     length = _length(schedule, label, position)
     if length is None:
         return False
@@ -115,7 +115,7 @@ def has_uniform_trip_count(schedule: Schedule, label: str, position: int) -> boo
 
 
 def _length(schedule: Schedule, label: str, position: int) -> isl.PwAff | None:
-    """Return how often a loop runs less one, over the loops around it; None: it takes too long."""
+    """Return the trip count less one over the loops around; None if that takes too long."""
     path, domain = path_to(schedule.tree, schedule.scop, label)
     members = (*path, *find_band(schedule.tree, label).members[: position + 1])
     with optional("the lengths of short loops", QUOTA):
@@ -130,7 +130,7 @@ def _length(schedule: Schedule, label: str, position: int) -> isl.PwAff | None:
 
 
 def _number(length: isl.PwAff) -> int | None:
-    """Return one more than what all pieces say, None where they are no number or differ."""
+    """Return one more than the constant that all pieces equal, None where they differ."""
     found: list[int | None] = []
 
     def add(_: isl.Set, value: isl.Aff) -> None:

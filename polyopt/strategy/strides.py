@@ -1,4 +1,4 @@
-"""How each access moves when one loop takes a step.
+"""Classify how a loop moves each access: invariant, contiguous or strided.
 
 In: a band, the loops above it, a statement.  Out: per access INVARIANT, CONTIGUOUS or STRIDED.
 """
@@ -19,7 +19,7 @@ from polyopt.schedule.tree import BandMember, find_band, path_to
 
 @unique
 class Step(Enum):
-    """What one step of a loop does to an access's address."""
+    """How one step of a loop changes an access's address."""
 
     INVARIANT = "invariant"  # the same element
     CONTIGUOUS = "contiguous"  # the next element in memory
@@ -29,9 +29,9 @@ class Step(Enum):
 def directions(
     members: tuple[BandMember, ...], scop: Scop, statement: Statement
 ) -> tuple[tuple[Fraction, ...] | None, ...]:
-    """Return for each loop how the statement's iterators change when that loop alone advances.
+    """Return for each loop the change of the statement's iterators when only it advances.
 
-    None where the loops do not determine it (the loop does not move the statement by itself).
+    None where the loops do not determine it (the loop alone does not move the statement).
     """
     rules = [coefficients(member, scop, statement.name) for member in members]
     return _solved(tuple(tuple(rule[it] for it in statement.iters) for rule in rules))
@@ -90,7 +90,7 @@ def along_row(
 ) -> Fraction | None:
     """Return by how many elements of a row a step along `direction` moves `access`.
 
-    None where the step leaves the row, or where it may move by more at one place than at another.
+    None where the step leaves the row, or where the distance is not constant.
     """
     if direction is None or not access.exact:
         return None
@@ -115,12 +115,12 @@ def along_row(
 
 
 def is_near(moved: Fraction | None) -> bool:
-    """Tell whether lanes that move so along a row are loaded as one vector."""
+    """Tell whether lanes this far apart along a row are loaded as one vector."""
     return moved is not None and moved.denominator == 1 and 1 <= moved <= MOST_APART
 
 
 def _moves(atom: Expr, change: dict[str, Fraction]) -> bool:
-    """Tell whether a term such as `t % 3` may change where the iterators change so."""
+    """Tell whether a term such as `t % 3` may change with the iterators."""
     return any(isinstance(part, Iter) and change[part.name] != 0 for part in walk(atom))
 
 
@@ -136,7 +136,7 @@ def accesses(statement: Statement) -> tuple[Access, ...]:
 
 
 def loop_moves(schedule: Schedule, label: str, statement: Statement) -> list[dict[str, Step]]:
-    """Return for each loop of the band what a step does to each access, by reference."""
+    """Return for each loop of the band how a step changes each access, by reference."""
     path, _ = path_to(schedule.tree, schedule.scop, label)
     members = find_band(schedule.tree, label).members
     found = directions((*path, *members), schedule.scop, statement)[len(path) :]

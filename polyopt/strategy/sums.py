@@ -1,8 +1,9 @@
-"""Sums over one loop: several terms or several sums at once keep the adders and the caches busy.
+"""Unroll and jam sums over one loop.
 
 In: a permutable band with a sum and a loop over independent sums.  Out: unroll and jam (Allen and
-Cocke, "A catalogue of optimizing transformations", 1972).  Sums along rows: tiles of rows inside,
-one accumulator each.  Sums along columns: strips of columns in SIMD lanes, a few rows at a time.
+Cocke, "A catalogue of optimizing transformations", 1972), which overlaps the latencies of several
+sums.  Sums along rows: tiles of rows innermost, one accumulator each.  Sums along columns: strips
+of columns in SIMD lanes, a few rows at a time.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ STRIP = 256  # columns in a strip, which the first-level cache holds
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """A band's loops: over independent sums, and over the terms of each."""
+    """Roles of a band's loops: over independent sums, and over the terms of each."""
 
     sums: int
     terms: int
@@ -31,9 +32,9 @@ class _Sum:
 
 
 def sums(schedule: Schedule, label: str, *, recurrent: bool = False) -> Schedule | None:
-    """Return `schedule` with the sums at band `label` jammed, or None when there are none.
+    """Return `schedule` with the sums at band `label` jammed, or None for other bands.
 
-    `recurrent` ones may read results of the same array that are finished.
+    `recurrent` sums may read finished results of the same array.
     """
     found = _find(schedule, label, recurrent=recurrent)
     if found is None:
@@ -52,7 +53,7 @@ def sums(schedule: Schedule, label: str, *, recurrent: bool = False) -> Schedule
 
 
 def is_row_sum(schedule: Schedule, label: str) -> bool:
-    """Tell whether band `label` is a loop over rows and one sum along each, in a fixed order."""
+    """Tell whether band `label` is a loop over rows and one ordered sum along each."""
     found = _find(schedule, label, recurrent=False)
     band = find_band(schedule.tree, label)
     return (

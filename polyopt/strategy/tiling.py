@@ -43,7 +43,7 @@ def outer_bands(tree: Tree) -> list[str]:
 
 
 def parallelize_outer(schedule: Schedule, machine: Machine) -> Schedule:
-    """Return `schedule` with the outermost loops of each nest parallel, tiled where that pays."""
+    """Return `schedule` with the outermost loops of each nest parallel, tiled if that pays."""
     for label in outer_bands(schedule.tree):
         schedule = _parallelize(schedule, label, machine, 0)
     return schedule
@@ -75,21 +75,21 @@ def _parallelize(schedule: Schedule, label: str, machine: Machine, above: int) -
 
 
 def _parallelize_inner(schedule: Schedule, band: Band, machine: Machine, above: int) -> Schedule:
-    """Return `schedule` with the nests inside the band parallel, those that are not so far."""
+    """Return `schedule` with the nests inside the band parallel that are not yet."""
     for inner in outer_bands(band.child):
         schedule = _parallelize(schedule, inner, machine, above + len(band.members))
     return schedule
 
 
 def _where_it_is(schedule: Schedule, band: Band, position: int) -> Schedule | None:
-    """Return `schedule` with a loop parallel that cannot go further out; no contiguous one."""
+    """Return `schedule` with a loop parallel in its place, unless it is contiguous."""
     if vector_gain(schedule, band.label, position) > 0:
         return None
     return schedule.attempt(Parallelize(f"{band.label}[{position}]"))
 
 
 def _peeled(schedule: Schedule, band: Band) -> Schedule | None:
-    """Return `schedule` with the band peeled where that makes all its parts but one parallel."""
+    """Return `schedule` with the band peeled if all parts but one can then be parallel."""
     peeled = schedule.attempt(Peel(band.label))
     if peeled is None:
         return None
@@ -103,7 +103,7 @@ def _peeled(schedule: Schedule, band: Band) -> Schedule | None:
 
 
 def parallel_position(schedule: Schedule, band: Band) -> int | None:
-    """Return the coincident loop to run in parallel: not the contiguous one if there is another."""
+    """Return the coincident loop to run in parallel, preferably not a contiguous one."""
     found = [p for p, member in enumerate(band.members) if member.coincident]
     if not found:
         return None
@@ -118,7 +118,8 @@ STRIP = 256  # iterations of a contiguous loop that one thread takes at a time
 def _outermost(schedule: Schedule, band: Band, position: int) -> Schedule | None:
     """Return `schedule` with the loop outermost and parallel.
 
-    A contiguous loop is strip-mined: strips go outside, iterations stay inside for the lanes.
+    A contiguous loop is strip-mined: strips go outermost, their iterations stay innermost for
+    lanes.
     """
     label = band.label
     moves: list[Transform] = [
@@ -151,7 +152,7 @@ def wavefront(schedule: Schedule, label: str, machine: Machine) -> Schedule | No
 
 
 def has_lanes(schedule: Schedule, label: str) -> bool:
-    """Tell whether a loop of the band or below runs in SIMD lanes, where the band still is."""
+    """Tell whether the band is there and a loop of it or below is vectorized."""
     return any(
         member.kind is LoopKind.VECTOR
         for band in bands(schedule.tree)
@@ -163,9 +164,9 @@ def has_lanes(schedule: Schedule, label: str) -> bool:
 def tile_sizes(schedule: Schedule, band: Band, machine: Machine) -> tuple[int, ...]:
     """Return tile sizes for a band run as a wavefront: time steps, then rows.
 
-    Two loops: long strips of the contiguous loop.  Three and more: sizes with which what a time
-    step touches fits the L2 cache, and neighbouring rows L1; where there are four, the contiguous
-    loop runs whole, long for the lanes.
+    Two loops: long strips of the contiguous loop.  Three and more: sizes for which the footprint of
+    a time step fits L2, and that of neighbouring rows L1; with four loops, the contiguous one is
+    not tiled.
     """
     count = len(band.members)
     if count == 2:
@@ -186,7 +187,7 @@ def tile_sizes(schedule: Schedule, band: Band, machine: Machine) -> tuple[int, .
 
 
 def _reach(schedule: Schedule, band: Band, statements: list[Statement]) -> int:
-    """Return by how many elements the band's other loops move on in one step of its first."""
+    """Return how many elements the band's other loops advance per step of its first."""
     slopes = [1]
     for statement in statements:
         scop, name = schedule.scop, statement.name

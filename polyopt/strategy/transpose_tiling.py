@@ -1,8 +1,8 @@
-"""Nests that read along one loop and write along another, as a transpose does: in small tiles.
+"""Tile nests that read along one loop and write along another, as transposes do.
 
 In: a band without dependences in which accesses are contiguous along different loops.
-Out: tiles of one line of memory by some, so that a line is used whole while it is in the cache;
-rows of tiles in parallel.  None for other bands.
+Out: tiles one cache line long, so that each line is used whole while it is in the cache; rows of
+tiles in parallel.  None for other bands.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LINES = 8  # of every row of a tile: pages change less often
 
 
 def tile_transpose(schedule: Schedule, label: str) -> Schedule | None:
-    """Return `schedule` with the transpose at band `label` in tiles, or None for other bands."""
+    """Return `schedule` with the transpose at band `label` tiled, or None for other bands."""
     band = find_band(schedule.tree, label)
     free = all(member.coincident for member in band.members)
     if len(band.members) < 2 or not band.permutable or not free:
@@ -45,7 +45,7 @@ def tile_transpose(schedule: Schedule, label: str) -> Schedule | None:
 
 
 def _across(moves: list[dict[str, Step]], write: str) -> tuple[int, int] | None:
-    """Return the loop that an access lies along while it jumps along the other one, the write's."""
+    """Return the loop along which an access is contiguous and the write is strided."""
     inner = next((p for p, move in enumerate(moves) if move[write] is Step.CONTIGUOUS), None)
     if inner is None:
         return None

@@ -1,9 +1,9 @@
-"""Sums along rows in the order of the source, several rows at a time, in a pass over the rows.
+"""Unroll and jam ordered sums along rows, in a pass with the producers and users of the rows.
 
-In: a schedule before and after its nests are fused.  Out: passes over a few rows at a time, with
-what makes the rows and what uses the sums: the sums of these rows run at the same time, an
-accumulator each, while the rows are in the cache.
-Refuses: passes that keep rows of their own, which would be as many as the rows.
+In: a schedule before and after fusion.  Out: passes over a few rows at a time, with the producers
+of the rows and the users of the sums: the sums of these rows overlap, with an accumulator each,
+while the rows are in the cache.
+Refuses: passes with temporaries as long as a row, of which each row would need its own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from polyopt.transforms import Cut, Distribute, Interchange, Parallelize, Separa
 
 
 def row_sums(schedule: Schedule, skip: Collection[str]) -> frozenset[str]:
-    """Return nests that are sums along rows in order, and that others over these rows go with.
+    """Return nests that are ordered sums along rows, over which other nests run, too.
 
     Bands named in `skip` are neither.
     """
@@ -46,7 +46,7 @@ def row_sums(schedule: Schedule, skip: Collection[str]) -> frozenset[str]:
 
 
 def passes_with_sums(schedule: Schedule, sums: frozenset[str]) -> list[str]:
-    """Return the nests of a fused `schedule` that have sums beside other things."""
+    """Return the nests of a fused `schedule` that contain sums and other parts."""
     return [
         label
         for label in outer_bands(schedule.tree)
@@ -56,7 +56,7 @@ def passes_with_sums(schedule: Schedule, sums: frozenset[str]) -> list[str]:
 
 
 def jam_row_sums(schedule: Schedule, sums: frozenset[str]) -> Schedule | None:
-    """Return a fused `schedule` with the rows of `sums` in hands, None where that is refused."""
+    """Return a fused `schedule` with the rows of `sums` jammed, None where that is refused."""
     for label in passes_with_sums(schedule, sums):
         found = _jammed_pass(schedule, label)
         if found is None:
@@ -68,7 +68,7 @@ def jam_row_sums(schedule: Schedule, sums: frozenset[str]) -> Schedule | None:
 
 
 def _jammed_pass(schedule: Schedule, label: str) -> Schedule | None:
-    """Return `schedule` with the rows of one pass in hands."""
+    """Return `schedule` with the rows of one pass tiled and jammed."""
     band = find_band(schedule.tree, label)
     if isinstance(band.child, Leaf) or not all(member.coincident for member in band.members):
         return None
@@ -100,7 +100,7 @@ def _jammed_pass(schedule: Schedule, label: str) -> Schedule | None:
 
 
 def _keeps_rows(schedule: Schedule, label: str, rows: int) -> bool:
-    """Tell whether an iteration of the pass has temporaries of its own with more than one cell."""
+    """Tell whether an iteration of the pass has temporaries of more than one cell."""
     last = f"{label}[{rows - 1}]"
     homes = contraction_nests(schedule.scop, schedule.tree)
     return any(
@@ -110,7 +110,7 @@ def _keeps_rows(schedule: Schedule, label: str, rows: int) -> bool:
 
 
 def _has_temporary_rows(schedule: Schedule, label: str) -> bool:
-    """Tell whether a sum reads rows that the program makes for itself."""
+    """Tell whether a sum reads rows of temporaries."""
     (total,) = statements_in(schedule, label)
     along = loop_moves(schedule, label, total)[-1]
     return any(
@@ -121,7 +121,7 @@ def _has_temporary_rows(schedule: Schedule, label: str) -> bool:
 
 
 def _goes_with(schedule: Schedule, nest: str, label: str) -> bool:
-    """Tell whether `nest` runs in parallel over the rows that the sum at `label` is along."""
+    """Tell whether `nest` runs in parallel over the rows of the sum at `label`."""
     one, two = find_band(schedule.tree, nest), find_band(schedule.tree, label)
     if not one.members[0].coincident or not share_data(schedule, nest, label):
         return False
@@ -140,7 +140,7 @@ def _goes_with(schedule: Schedule, nest: str, label: str) -> bool:
 def _dimensions_of_first_loop(
     schedule: Schedule, band: Band, statement: Statement
 ) -> dict[str, int | None]:
-    """Return for each array of two dimensions and more which of them the first loop walks."""
+    """Return the dimension of each matrix that the first loop moves, None where not just one."""
     direction = directions(band.members, schedule.scop, statement)[0]
     found: dict[str, int | None] = {}
     for access in accesses(statement):

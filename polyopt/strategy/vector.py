@@ -1,7 +1,7 @@
-"""Choose and prepare the innermost loop of every nest for SIMD.
+"""Choose and vectorize the innermost loop of every nest.
 
 In: a schedule.  Out: the schedule with a contiguous, dependence-free loop innermost where one
-exists, bodies split where only that makes them vectorizable, and the loop marked.
+exists, bodies distributed where only that makes them vectorizable, and the loop marked.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _GAIN = {Step.CONTIGUOUS: 2, Step.INVARIANT: 1, Step.STRIDED: -4}
 
 
 def vectorize_innermost(schedule: Schedule) -> Schedule:
-    """Return `schedule` with every innermost band's best loop last and, where legal, vectorized."""
+    """Return `schedule` with the best loop of every innermost band last and vectorized if legal."""
     for label in [band.label for band in bands(schedule.tree) if is_innermost(band)]:
         schedule = _vectorize_band(schedule, label)
     return schedule
@@ -62,7 +62,7 @@ def ranked_positions(schedule: Schedule, label: str) -> list[int]:
 
 
 def vector_gain(schedule: Schedule, label: str, position: int) -> int:
-    """Return a score of running the loop in SIMD lanes: contiguous accesses count for it."""
+    """Return a score for vectorizing the loop, from its contiguous accesses."""
     path, domain = path_to(schedule.tree, schedule.scop, label)
     band = find_band(schedule.tree, label)
     members = (*path, *band.members)
@@ -82,7 +82,7 @@ def vector_gain(schedule: Schedule, label: str, position: int) -> int:
 
 
 def _gain(read: Access, scop: Scop, statement: Statement, direction: tuple[Fraction, ...]) -> int:
-    """Return what a read counts; a row that is read backwards is turned in a register."""
+    """Return the score of a read; a row that is read backwards is reversed in a register."""
     is_backwards = along_row(read, scop, statement, direction) == -1
     step = Step.INVARIANT if is_backwards else step_of(read, scop, statement, direction)
     return _GAIN[step]
@@ -111,7 +111,7 @@ def _peel(schedule: Schedule, label: str) -> Schedule | None:
 
 
 def _split(schedule: Schedule, label: str) -> Schedule | None:
-    """Return `schedule` with the band's last loop given to each part of its body, as lanes."""
+    """Return `schedule` with the band's last loop distributed over its body and vectorized."""
     body = find_band(schedule.tree, label).child
     if not isinstance(body, Sequence):
         return None
@@ -135,8 +135,8 @@ def _split(schedule: Schedule, label: str) -> Schedule | None:
 def dependence_order(schedule: Schedule, label: str, body: Sequence) -> tuple[int, ...] | None:
     """Return an order of the parts in which each comes after those it depends on.
 
-    Counted are dependences inside one iteration of all loops but the band's last; None if they
-    form a circle.
+    Dependences inside one iteration of all loops but the band's last count; None if they are
+    cyclic.
     """
     band = find_band(schedule.tree, label)
     path, domain = path_to(schedule.tree, schedule.scop, label)

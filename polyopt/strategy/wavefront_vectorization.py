@@ -1,7 +1,7 @@
-"""SIMD lanes across the rows of sweeps in place.
+"""Vectorize in-place sweeps along the diagonals of a wavefront.
 
-In: a permutable band in which every loop carries dependences.  Out: its tiles run as a wavefront,
-lanes run along skewed diagonals, arrays lie so that a diagonal is contiguous; None where that is
+In: a permutable band in which every loop carries dependences.  Out: a wavefront of tiles with lanes
+along skewed diagonals, and array layouts in which a diagonal is contiguous; None where that is
 not possible (Lamport, "The parallel execution of DO loops", 1974).
 """
 
@@ -33,7 +33,7 @@ SIZES = {3: (32, 64), 4: (8, 8, 128)}  # time steps, rows: as many as a vector h
 
 
 def vectorize_wavefront(schedule: Schedule, label: str) -> Schedule | None:
-    """Return `schedule` with the band's tiles as a wavefront and lanes on diagonals inside."""
+    """Return `schedule` with a wavefront of the band's tiles, vectorized along diagonals."""
     count = len(find_band(schedule.tree, label).members)
     sizes = SIZES.get(count)
     if sizes is None:
@@ -77,7 +77,7 @@ def _tiled(
 
 
 def _layouts(lanes: Schedule, label: str) -> dict[str, tuple[Dimension, ...]] | None:
-    """Return for each array how it has to lie for lanes to read and write neighbours."""
+    """Return for each array the layout in which lanes access neighbours."""
     moves: dict[str, set[tuple[Fraction, ...]]] = {}
     count = len(find_band(lanes.tree, label).members)
     homes = contraction_loops(lanes.scop, lanes.tree)
@@ -102,7 +102,7 @@ def _layouts(lanes: Schedule, label: str) -> dict[str, tuple[Dimension, ...]] | 
 
 
 def _layout(change: tuple[Fraction, ...]) -> tuple[Dimension, ...] | None:
-    """Return the dimensions in which a move by `change` is one to the next element."""
+    """Return the layout in which a move by `change` is one to the next element."""
     rows = [dim for dim, step in enumerate(change) if step == 1]
     if len(rows) != 1 or any(s.denominator != 1 or (s > 0 and s != 1) for s in change):
         return None
@@ -116,10 +116,10 @@ def _layout(change: tuple[Fraction, ...]) -> tuple[Dimension, ...] | None:
 
 
 def _has_room(array: Array, layout: tuple[Dimension, ...]) -> bool:
-    """Tell whether a skewed copy takes no more than some times the array's memory.
+    """Tell whether a skewed copy takes at most a few times the array's memory.
 
-    It is as long as the array's diagonals are many, and as wide as there are rows: with far more
-    rows than columns most of it would be unused.
+    It has a row for each diagonal of the array, as wide as the array has rows: with far more rows
+    than columns most of it would be unused.
     """
     for dim in layout:
         if dim.part is not Part.SKEWED:
@@ -137,7 +137,7 @@ def _has_room(array: Array, layout: tuple[Dimension, ...]) -> bool:
 def _changes(
     schedule: Schedule, label: str
 ) -> Iterator[tuple[Access, tuple[Fraction, ...] | None]]:
-    """Yield each access with what one step of the band's last loop adds to its subscripts."""
+    """Yield each access with the change of its subscripts per step of the band's last loop."""
     path, domain = path_to(schedule.tree, schedule.scop, label)
     members = (*path, *find_band(schedule.tree, label).members)
     for name in statements_of(schedule.scop, domain):
@@ -150,7 +150,7 @@ def _changes(
 def change_of(
     access: Access, statement: Statement, direction: tuple[Fraction, ...] | None
 ) -> tuple[Fraction, ...] | None:
-    """Return what is added to an access's subscripts where iterators move by `direction`."""
+    """Return the change of an access's subscripts when iterators move by `direction`."""
     if direction is None or not access.exact:
         return None
     step = dict(zip(statement.iters, direction, strict=True))

@@ -1,4 +1,4 @@
-"""The automatic schedule for devices.
+"""Compose the automatic schedule for devices.
 
 In: a Scop and a device.  Out: a proven schedule: nests on grids of blocks, points on threads.
 Loops that carry dependences stay around kernels, or inside threads.
@@ -45,10 +45,9 @@ def auto_schedule_gpu(
 ) -> Schedule:
     """Return a legal schedule of `scop` mapped to `device`.
 
-    `outgrowing` names the temporaries that take more memory in a schedule than the program's own
-    arrays: one that has any is passed over.
-    A stage of decisions that takes more than `BUDGET` isl operations, or most of the time that is
-    left, is left out.
+    Schedules in which the temporaries `outgrowing` take more memory than the program's own arrays
+    are passed over. Decisions that take more than `BUDGET` isl operations, or most of the time
+    left, are skipped.
     """
     source = source_schedule(scop)
     scalars = frozenset(array.name for array in scop.arrays if not array.shape)
@@ -73,11 +72,10 @@ def auto_schedule_gpu(
 
 
 def _best(source: Schedule, device: GpuModel, is_small: Callable[[Schedule], bool]) -> Schedule:
-    """Return the source's order or that of isl's scheduler, mapped: what has more on grids.
+    """Return the mapped schedule with the most parallelism.
 
-    Or isl's order for some nests, and the source's for the others.
-
-    Tiles of products and sums take time: they are made for the better one alone.
+    Candidates are the source's order, isl's schedule, and isl's schedule for some nests only.
+    Only the best one's products and sums are tiled, since that takes time.
     """
     timed = _timed(source, device)
     if timed is not source and is_small(timed):
@@ -107,9 +105,9 @@ def _best(source: Schedule, device: GpuModel, is_small: Callable[[Schedule], boo
 
 
 def _mixed(source: Schedule, plain: Schedule) -> Schedule | None:
-    """Return `source` with isl's loops for those nests that `plain` leaves to one thread.
+    """Return `source` with isl's schedule for the nests that `plain` runs in one thread.
 
-    None where there are none, or where all are.
+    None where `plain` runs none or all in one thread.
     """
     nests = outer_bands(source.tree)
     left = [label for label in nests if _is_single(plain, _statements(source, label))]
@@ -140,7 +138,7 @@ def _is_single(plain: Schedule, names: list[str]) -> bool:
 
 
 def _timed(source: Schedule, device: GpuModel) -> Schedule:
-    """Return `source` with tiles of several time steps, all else mapped; as it is without any."""
+    """Return `source` with overlapped time tiles, all else mapped; unchanged without such tiles."""
     if not device.shared:
         return source
     timed = _within_budget("time steps", source, lambda s: map_time(s, device), None)
@@ -156,7 +154,7 @@ def _candidate(
 
 
 def _mapped(start: Schedule, found: Schedule, device: GpuModel) -> Schedule:
-    """Return `start` with products and sums in tiles, and all other nests mapped as in `found`.
+    """Return `start` with products and sums tiled, and all other nests mapped as in `found`.
 
     Without shared memory no array is moved.
     """
@@ -173,7 +171,7 @@ def _mapped(start: Schedule, found: Schedule, device: GpuModel) -> Schedule:
 
 
 def _nests(start: Schedule, device: GpuModel) -> Schedule:
-    """Return `start` with its nests fused where that is free, and mapped."""
+    """Return `start` with nests fused where no parallelism is lost, and mapped."""
     fused = _within_budget("fused nests", start, fuse_whole)
     return _within_budget("grids and threads", fused, lambda s: map_nests(s, device))
 
@@ -184,7 +182,7 @@ def _within_budget(
     stage: Callable[[Schedule], Schedule],
     operations: int | None = BUDGET,
 ) -> Schedule:
-    """Return what a stage makes of the schedule, or the schedule when the stage takes too long."""
+    """Return the result of a stage, or the schedule itself if the stage takes too long."""
     with optional(what, operations, part=MOST):
         schedule = stage(schedule)
     return schedule

@@ -1,6 +1,6 @@
-"""How neighbouring threads walk memory, by the loop that is dealt out fastest.
+"""Choose the loop that neighbouring threads run, for coalesced accesses.
 
-In: a band.  Out: its loops in the order of a mapping, the one for neighbouring threads last.
+In: a band.  Out: its parallel loops in mapping order, the one for neighbouring threads last.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ _GAIN = {Step.CONTIGUOUS: 2, Step.INVARIANT: 0, Step.STRIDED: -2}
 
 
 def coalesced_loop_last(schedule: Schedule, label: str, free: list[int]) -> list[int]:
-    """Return the loops `free` with the one that walks memory contiguously most often last."""
+    """Return the loops `free` with the one of the most coalesced accesses last."""
     gains = {position: coalescing_gain(schedule, label, position) for position in free}
     best = max(free, key=lambda p: (gains[p], p))
     return [*(p for p in free if p != best), best]
 
 
 def coalescing_gain(schedule: Schedule, label: str, position: int) -> int:
-    """Return how much is won where neighbouring threads run neighbouring iterations of a loop."""
+    """Return a score for giving neighbouring iterations of a loop to neighbouring threads."""
     moves = access_steps(schedule, label, position).values()
     return sum(_GAIN[step] * (2 if is_write else 1) for step, is_write in moves)
 
 
 def access_steps(schedule: Schedule, label: str, position: int) -> dict[str, tuple[Step, bool]]:
-    """Return what one iteration of a loop does to each access below, and whether it writes."""
+    """Return how an iteration of a loop moves each access below, and whether it writes."""
     path, domain = path_to(schedule.tree, schedule.scop, label)
     members = (*path, *find_band(schedule.tree, label).members)
     found = {}

@@ -1,8 +1,8 @@
-"""Contractions on a device: tiles of operands in shared memory, tiles of results in registers.
+"""Tile contractions on a device: operands in shared memory, results in registers.
 
 In: a nest that adds products into an array of fewer dimensions.  Out: one block for each tile of
 the result; operands copied in by all threads, results kept by the thread that computes them, with
-what starts and ends them.
+prologues and epilogues fused.
 The scheme is Volkov and Demmel, "Benchmarking GPUs to tune dense linear algebra", 2008.
 """
 
@@ -40,10 +40,10 @@ GROUP = 8
 
 @dataclass(frozen=True, slots=True)
 class _Tiled:
-    """A contraction in tiles: `joint` is the band over the tiles of its `count` result loops.
+    """A tiled contraction: `joint` is the band over the tiles of its `count` result loops.
 
-    `points` are the bands over the points of its nests, the contraction's own first; `arrays` says
-    which subscripts the loops move of what the nests write.
+    `points` are the point bands of its nests, the contraction's own first; `arrays` maps the arrays
+    that the nests write to the subscripts that the loops move.
     """
 
     schedule: Schedule
@@ -54,7 +54,7 @@ class _Tiled:
 
 
 def map_contractions(schedule: Schedule, device: GpuModel) -> Schedule:
-    """Return `schedule` with all its contractions mapped."""
+    """Return `schedule` with all contractions tiled and mapped."""
     for label in [band.label for band in bands(schedule.tree)]:
         if label not in [band.label for band in bands(schedule.tree)]:
             continue  # it starts or ends the results of another one
@@ -67,7 +67,7 @@ def map_contractions(schedule: Schedule, device: GpuModel) -> Schedule:
 
 
 def _mapped(schedule: Schedule, label: str, roles: Roles, device: GpuModel) -> Schedule | None:
-    """Return `schedule` with the contraction in tiles, or None where the judge refuses."""
+    """Return `schedule` with the contraction tiled and mapped, or None where that is illegal."""
     sizes = tile_sizes(schedule, roles, device)
     matrices = matrix_sizes(schedule, label, roles, sizes, device)
     if matrices is not None:
@@ -80,7 +80,7 @@ def _mapped(schedule: Schedule, label: str, roles: Roles, device: GpuModel) -> S
 def _in_tiles(
     schedule: Schedule, label: str, roles: Roles, sizes: TileSizes, warp: WarpTile | None
 ) -> Schedule | None:
-    """Return `schedule` with the contraction in tiles; `warp` by matrix instructions."""
+    """Return `schedule` with the contraction tiled; `warp`: for matrix instructions."""
     tiled = _tiled(schedule, label, roles, sizes)
     if tiled is None:
         return None
@@ -112,14 +112,14 @@ def _dealt(
     sides: tuple[tuple[int, ThreadPoints], ...],
     warp: WarpTile | None,
 ) -> Schedule | None:
-    """Return `schedule` with the points of a tile dealt out to threads, or to warps."""
+    """Return `schedule` with the points of a tile distributed to threads, or to warps."""
     if warp is None:
         return distribute_points(schedule, label, sides)
     return schedule.attempt(Tensorize(label, warp.rows, warp.columns))
 
 
 def _result(roles: Roles) -> tuple[int, ...]:
-    """Return the loops of the result, outermost first: blocks run those that there is room for."""
+    """Return the loops of the result, those for the dimensions of the grid first."""
     around = GRID - 2
     return (*roles.batch[:around], roles.row, roles.column, *roles.batch[around:])
 
@@ -135,7 +135,7 @@ def _statement(schedule: Schedule, label: str) -> str:
 
 
 def _tiled(schedule: Schedule, label: str, roles: Roles, sizes: TileSizes) -> _Tiled | None:
-    """Return the contraction in tiles, alone."""
+    """Return the contraction tiled, without other nests."""
     result = _result(roles)
     order = (*result, *roles.depth)
     size_of = _sizes(roles, sizes)
@@ -150,7 +150,7 @@ def _tiled(schedule: Schedule, label: str, roles: Roles, sizes: TileSizes) -> _T
 
 
 def _joined(tiled: _Tiled, before: bool, roles: Roles, sizes: TileSizes) -> _Tiled | None:
-    """Return the tiles with a nest before or after them joined to each, if one fits."""
+    """Return the tiles with a nest before or after them fused, if one fits."""
     siblings = sibling_labels(tiled.schedule.tree, tiled.joint) or [tiled.joint]
     own = siblings.index(tiled.joint)
     near = siblings[:own][::-1] if before else siblings[own + 1 :]
@@ -162,7 +162,7 @@ def _joined(tiled: _Tiled, before: bool, roles: Roles, sizes: TileSizes) -> _Til
 def _with_nest(
     tiled: _Tiled, label: str, before: bool, roles: Roles, sizes: TileSizes
 ) -> _Tiled | None:
-    """Return the tiles with the nest `label` joined to each, brought near first."""
+    """Return the tiles with the nest `label` moved next to them and fused."""
     schedule = tiled.schedule
     near = elementwise_nest(schedule, label, tiled.arrays)
     if near is None:
@@ -192,7 +192,7 @@ def _brought_near(schedule: Schedule, label: str, joint: str, before: bool) -> S
 
 
 def _runs_apart(schedule: Schedule, label: str) -> bool:
-    """Tell whether the loops of a band may all run across blocks."""
+    """Tell whether all loops of a band may run across blocks."""
     return all(member.coincident for member in find_band(schedule.tree, label).members)
 
 
@@ -203,9 +203,9 @@ def _with_results(
     sides: tuple[ThreadPoints, ThreadPoints],
     warp: WarpTile | None,
 ) -> Schedule:
-    """Return `schedule` with the results kept apart, each by the thread that computes it.
+    """Return `schedule` with the results in memory of the threads that compute them.
 
-    Results that nothing else needs are kept so by themselves.
+    Temporaries without other users are contracted to such memory anyway.
     """
     if schedule.scop.array(roles.result).role is Role.TEMP:
         homes = contraction_loops(schedule.scop, schedule.tree)

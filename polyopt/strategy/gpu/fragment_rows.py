@@ -1,9 +1,9 @@
-"""How copies for matrix instructions lie in shared memory: rows padded, or turned.
+"""Choose the layout of copies for matrix instructions in shared memory: padded or swizzled rows.
 
-In: the rows of a copy, how many threads fill them.  Out: their last dimension, with the fewest bank
-conflicts of warps that read fragments, then of threads that copy, then with the fewest bytes.
-Rows stay aligned for all that touches several neighbours at once.
-Turned rows are the swizzled layouts of CUTLASS (Thakkar et al., 2023).
+In: the rows of a copy, the number of threads that fill them.  Out: their last dimension, with the
+fewest bank conflicts of warps that read fragments, then of threads that copy, then the fewest
+bytes.  Rows stay aligned for vector accesses.
+Swizzled rows are those of CUTLASS (Thakkar et al., 2023).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _GROUPS, _ROWS, _COUNTS = (1, 2), (1, 2, 4), (2, 4, 8)
 
 @dataclass(frozen=True, slots=True)
 class FragmentRows:
-    """A copy as it is in memory: rows of `length` elements of `size` bytes.
+    """The layout of a copy: rows of `length` elements of `size` bytes.
 
     `are_terms`: rows are the terms of the products, not their results.
     """
@@ -49,11 +49,11 @@ class FragmentRows:
         )
 
     def padded(self, dimension: int) -> Dimension:
-        """Return the last dimension without turns: rows of 8 begin in 8 different banks."""
+        """Return the last dimension without swizzles: rows of 8 begin in 8 different banks."""
         return Dimension(dimension, Part.PADDED, WIDE // self.size)
 
     def conflicts(self, last: Dimension, threads: int) -> tuple[int, int, int]:
-        """Return the turns that reading and copying take, and the bytes of a row."""
+        """Return the serialized accesses of reading and of copying, and the bytes of a row."""
         wide = WIDE // self.size
         in_row = max(1, self.length // wide)
         row = self.length + (last.size if last.part is Part.PADDED else 0)
@@ -72,7 +72,7 @@ class FragmentRows:
         return reading, of_warps(bytes_of(copied), WIDE, threads), row * self.size
 
     def _read(self, lane: int) -> tuple[int, int]:
-        """Return row and column that a lane of a warp reads first."""
+        """Return the row and column that a lane of a warp reads first."""
         if self.size < WORD:
             return lane % _MATRIX, 0
         along, term = lane // _ACROSS, lane % _ACROSS

@@ -1,6 +1,6 @@
-"""Fuse neighbouring nests for a device, where all their parallel loops stay parallel.
+"""Fuse adjacent nests for a device, where all their parallel loops stay parallel.
 
-In: a schedule.  Out: neighbours that share data in one nest: one kernel where there were two.
+In: a schedule.  Out: adjacent nests that share data fused: one kernel in place of two.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from polyopt.transforms import Fuse
 
 
 def fuse_whole(schedule: Schedule) -> Schedule:
-    """Return `schedule` with neighbours fused, as deep as both have parallel loops."""
+    """Return `schedule` with adjacent nests fused over all of their parallel loops."""
     progress = True
     while progress:
         progress = False
@@ -38,7 +38,7 @@ def _fused(schedule: Schedule, first: str, second: str) -> Schedule | None:
 
 
 def _depth(band: Band) -> int:
-    """Return how many loops of a band have to be joint for none to stay behind."""
+    """Return the number of outer loops of a band up to its last parallel one."""
     last = max((p for p, m in enumerate(band.members, start=1) if m.coincident), default=0)
     deeper = any(m.coincident for inner in bands(band.child) for m in inner.members)
     return len(band.members) if deeper else last

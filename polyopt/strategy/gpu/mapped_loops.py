@@ -1,6 +1,6 @@
-"""What of a tree is mapped to a device, and which bands are around a statement.
+"""Find mapped loops of a tree, and the bands around a statement.
 
-In: a tree.  Out: whether loops of it run across blocks or threads; bands.
+In: a tree.  Out: whether its loops run across blocks or threads; bands.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ MAPPED = (LoopKind.BLOCK, LoopKind.THREAD)
 
 
 def is_mapped(tree: Tree) -> bool:
-    """Tell whether some loop of the tree runs across blocks or threads."""
+    """Tell whether a loop of the tree runs across blocks or threads."""
     return any(member.kind in MAPPED for band in bands(tree) for member in band.members)
 
 
 def grid_of(loops: tuple[BandMember, ...]) -> tuple[BandMember, ...]:
-    """Return those of the loops that run across blocks."""
+    """Return the loops that run across blocks."""
     return tuple(member for member in loops if member.kind is LoopKind.BLOCK)
 
 
 def new_nests(schedule: Schedule, before: Schedule) -> list[str]:
-    """Return the labels of the bands of the statements alone that `before` does not have."""
+    """Return the labels of bands all of whose statements are new since `before`."""
     old = {statement.name for statement in before.scop.statements}
     return [
         band.label
@@ -50,7 +50,7 @@ def new_nests(schedule: Schedule, before: Schedule) -> list[str]:
 
 
 def labels_in_sequence(schedule: Schedule, label: str) -> list[str]:
-    """Return the labels of the bands in the sequence that a band is in, its own among them."""
+    """Return the labels of the bands in the sequence of a band, its own included."""
     around = [b for b in bands(schedule.tree) if any(i.label == label for i in bands(b.child))]
     return outer_bands(around[-1].child if around else schedule.tree)
 

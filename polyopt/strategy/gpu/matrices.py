@@ -1,7 +1,7 @@
-"""Which contractions run on matrix instructions, and in tiles of which sizes.
+"""Choose contractions for matrix instructions, and the sizes of their tiles.
 
 In: a contraction, a device.  Out: sizes of a block's and of a warp's tile, or None where there is
-no instruction for its factors or too little to do.
+no instruction for the types of its operands or too little work.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STEPS = 2
 
 @dataclass(frozen=True, slots=True)
 class WarpTile:
-    """Results of a warp."""
+    """The results of a warp."""
 
     rows: int
     columns: int
@@ -35,7 +35,7 @@ _TILES = ((128, 128, WarpTile(64, 32)), (64, 64, WarpTile(32, 32)), (32, 32, War
 def matrix_sizes(
     schedule: Schedule, label: str, roles: Roles, sizes: TileSizes, device: GpuModel
 ) -> tuple[TileSizes, WarpTile] | None:
-    """Return the sizes of tiles for matrix instructions, if there are such for a contraction."""
+    """Return the sizes of tiles for matrix instructions, or None."""
     if not device.matrices or len(roles.depth) != 1 or len(roles.batch) > 1:
         return None
     _, domain = path_to(schedule.tree, schedule.scop, label)
@@ -58,6 +58,6 @@ def matrix_sizes(
 
 
 def _is_wasted(roles: Roles, sizes: TileSizes) -> bool:
-    """Tell whether half of a tile or more is outside of the results."""
+    """Tell whether half of a tile or more would be outside of the result."""
     extents = (roles.sizes[roles.row], sizes.rows), (roles.sizes[roles.column], sizes.columns)
     return any(known is not None and 2 * known <= tile for known, tile in extents)

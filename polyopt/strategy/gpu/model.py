@@ -1,4 +1,4 @@
-"""The numbers of a device that decide how loops are mapped to it.
+"""Describe the properties of a device that a mapping depends on.
 
 In: nothing.  Out: `GpuModel`, plain data.
 """
@@ -12,12 +12,11 @@ from polyopt.dataclass import dataclass
 class GpuModel:
     """A device; the defaults are what every device of the last ten years has.
 
-    `threads` is the most a block may have, `block` how many it should have, `shared` the bytes
-    that a block's threads share, `registers` the bytes of results that a thread keeps, `warp` how
-    many neighbours access memory together, `processors` how many blocks run at the same time.
-    `matrices`: warps have instructions for products of small matrices; such a device gives blocks
-    `asked` bytes to share when a launch asks for them.  `atomics`: it updates numbers of 64 bits by
-    atomic operations.
+    `threads` is the maximum for a block, `block` the preferred number, `shared` the bytes of shared
+    memory per block, `registers` the bytes of results that a thread keeps, `warp` the number of
+    threads that access memory together, `processors` the number of blocks that run at the same
+    time. `matrices`: warps have matrix instructions; such a device gives blocks `asked` bytes of
+    shared memory when a launch asks for them.  `atomics`: it has atomic operations on 64 bits.
     """
 
     threads: int = 1024

@@ -1,7 +1,7 @@
 """Map nests to grids of blocks and points to threads.
 
-In: a schedule.  Out: every outermost band with loops that carry no dependence in tiles of one
-block each; the loops around stay on the host, those inside stay in the thread.
+In: a schedule.  Out: every outermost band with parallel loops tiled, one block for each tile; the
+loops around stay on the host, those inside stay in the thread.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ BUDGET, PART = 5_000_000, 0.25  # isl operations for the copies of a nest, and p
 
 
 def map_nests(schedule: Schedule, device: GpuModel) -> Schedule:
-    """Return `schedule` with all its nests mapped that have loops for it.
+    """Return `schedule` with all nests mapped that have parallel loops.
 
-    A nest that takes too long is left as it is, the others are not.
+    A nest whose mapping takes too long is left as it is.
     """
     return _each(schedule, schedule.tree, device)
 
@@ -60,7 +60,7 @@ def _free(band: Band) -> list[int]:
 
 
 def _outermost(schedule: Schedule, band: Band, device: GpuModel) -> Schedule | None:
-    """Return `schedule` with loops of the band moved outside all others and mapped."""
+    """Return `schedule` with parallel loops of the band moved outermost and mapped."""
     free = _free(band)
     if not free:
         return None
@@ -72,7 +72,7 @@ def _outermost(schedule: Schedule, band: Band, device: GpuModel) -> Schedule | N
 
 
 def _inside(schedule: Schedule, band: Band, device: GpuModel) -> Schedule | None:
-    """Return `schedule` with neighbours in the band mapped, the loops before them on the host."""
+    """Return `schedule` with adjacent parallel loops mapped, those before them on the host."""
     free = _free(band)
     if not free:
         return None
@@ -94,7 +94,7 @@ def _inside(schedule: Schedule, band: Band, device: GpuModel) -> Schedule | None
 
 
 def _tiled(schedule: Schedule, label: str, count: int, device: GpuModel) -> Schedule | None:
-    """Return `schedule` with the first loops of a band in tiles: a block each, its threads."""
+    """Return `schedule` with the first loops of a band tiled: blocks of threads."""
     for loops in range(count, 0, -1):
         tile = fresh_label(schedule.tree, f"{label}.tile")
         point = fresh_label(schedule.tree, f"{label}.point")
@@ -122,13 +122,13 @@ def _tiled(schedule: Schedule, label: str, count: int, device: GpuModel) -> Sche
 
 
 def _is_flat(schedule: Schedule, label: str, count: int) -> bool:
-    """Tell whether a band has so many loops, and none inside."""
+    """Tell whether a band has exactly this many loops, and none inside."""
     band = find_band(schedule.tree, label)
     return count > 1 and len(band.members) == count and not any(bands(band.child))
 
 
 def _wavefront(schedule: Schedule, band: Band, device: GpuModel) -> Schedule | None:
-    """Return `schedule` with the band's first loop skewed so that the others carry nothing."""
+    """Return `schedule` with the band's first loop skewed so that the others are parallel."""
     if not band.permutable or len(band.members) < 2:
         return None
     others = range(1, len(band.members))

@@ -1,8 +1,8 @@
-"""Operands of a contraction in shared memory: who copies what, and how the copies lie there.
+"""Copy operands of a contraction to shared memory.
 
-In: tiles of a contraction.  Out: copies by all threads, neighbouring elements of memory by one
-thread at once; the dimension that threads read side by side last, rows padded by what leaves the
-fewest bank conflicts.
+In: tiles of a contraction.  Out: copies by all threads, each of some neighbouring elements of
+memory; the last dimension of a copy is the one that threads read side by side, rows are padded
+for the fewest bank conflicts.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ class _Operand:
 
     @property
     def wide(self) -> int:
-        """Elements that a thread reads at once."""
+        """The number of elements that a thread reads at once."""
         return WIDE // self.array.dtype.size
 
     @property
     def is_turned(self) -> bool:
-        """Neighbours in memory are terms of one result."""
+        """Whether neighbours in memory are terms of one result."""
         return self.deep > self.own
 
     @property
     def is_whole(self) -> bool:
-        """An element is as much as a device copies in the background."""
+        """Whether an element is large enough for an asynchronous copy."""
         return self.array.dtype.size >= LEAST
 
 
@@ -66,8 +66,8 @@ def copy_operands(
 ) -> Schedule:
     """Return `schedule` with the operands copied in before each tile, by all threads.
 
-    `moved` has the subscripts that row, column and terms move of each array.  For `fragments` of
-    matrix instructions they lie as in memory, padded by what a thread copies at once.
+    `moved` maps arrays to the subscripts that row, column and terms move.  Copies for `fragments`
+    of matrix instructions have the layout of memory, padded for vector copies.
     """
     threads = prod(-(-a // b) for a, b in ((sizes.rows, sizes.own_rows),
                                            (sizes.columns, sizes.own_columns)))  # fmt: skip
@@ -87,7 +87,7 @@ def copy_operands(
 
 
 def _operand(array: Array, moved: set[Pattern], sizes: TileSizes) -> _Operand | None:
-    """Return an operand that each result and each term move along one dimension of its own."""
+    """Return an operand of which results and terms move one dimension each, or None."""
     found: set[tuple[int, int]] = set()
     size = 0
     for row, column, deep in moved:
@@ -104,7 +104,7 @@ def _operand(array: Array, moved: set[Pattern], sizes: TileSizes) -> _Operand | 
 def _dimensions(
     operand: _Operand, threads: int, fragments: bool
 ) -> tuple[tuple[Dimension, ...], ...]:
-    """Return how the copy may lie, the best way first: as in memory, or transposed and padded."""
+    """Return layouts of the copy, best first: as in memory, or transposed and padded."""
     if fragments:
         return _in_fragments(operand, threads)
     if not operand.is_turned:
@@ -117,7 +117,7 @@ def _dimensions(
 
 
 def _in_fragments(operand: _Operand, threads: int) -> tuple[tuple[Dimension, ...], ...]:
-    """Return the ways in which copies for matrix instructions may lie, as in memory."""
+    """Return layouts of copies for matrix instructions."""
     *others, last = range(len(operand.array.shape))
     length = operand.depth if operand.deep == last else operand.size
     rows = FragmentRows(length, operand.array.dtype.size, operand.own == last)
@@ -127,7 +127,7 @@ def _in_fragments(operand: _Operand, threads: int) -> tuple[tuple[Dimension, ...
 
 
 def _padding(operand: _Operand, threads: int) -> int:
-    """Return the padding of rows that leaves the fewest conflicts where copies are stored."""
+    """Return the padding of rows with the fewest bank conflicts when copies are stored."""
     size, wide = operand.array.dtype.size, operand.wide
     own = 1 if operand.is_whole else wide
     count = max(1, operand.depth // own)
@@ -144,7 +144,7 @@ def _padding(operand: _Operand, threads: int) -> int:
 def _dealt(
     schedule: Schedule, label: str, operand: _Operand | None, turned: bool
 ) -> Schedule | None:
-    """Return `schedule` with a copy dealt out to threads, each some neighbours in memory.
+    """Return `schedule` with a copy distributed to threads, some neighbours for each.
 
     Neighbours that lie apart in the copy go to neighbouring threads instead.
     """
@@ -159,7 +159,7 @@ def _dealt(
 
 
 def _is_wide(operand: _Operand) -> bool:
-    """Tell whether several neighbours can be copied at once."""
+    """Tell whether vectors can be copied."""
     last = len(operand.array.shape) - 1
     extent = operand.depth if operand.deep == last else operand.size
     is_last = last in (operand.own, operand.deep)

@@ -1,4 +1,4 @@
-"""How much of a program a mapping runs in parallel.
+"""Rate how much of a program a mapping runs in parallel.
 
 In: a schedule.  Out: a tuple that is greater for the better mapping.
 """
@@ -16,7 +16,7 @@ Score = tuple[int, int, int, int, int, int, int]
 
 
 def parallel_statements(source: Schedule) -> frozenset[str]:
-    """Return the statements in some loop of the source's order that carries no dependence."""
+    """Return the statements in parallel loops of the source's order."""
     found: set[str] = set()
     for path, domain in leaves(source.tree, source.scop.domain):
         free = [position for position, member in enumerate(path) if member.coincident]
@@ -28,7 +28,7 @@ def parallel_statements(source: Schedule) -> frozenset[str]:
 
 
 def _may_iterate(loops: tuple[BandMember, ...], domain: isl.UnionSet) -> bool:
-    """Tell whether the last loop may have two iterations in one of those around it."""
+    """Tell whether the last loop may have two iterations in one iteration of those around it."""
     around = isl.UnionMap.from_domain(domain)
     for loop in loops[:-1]:
         around = around.flat_range_product(member_map(loop, domain))
@@ -36,9 +36,12 @@ def _may_iterate(loops: tuple[BandMember, ...], domain: isl.UnionSet) -> bool:
 
 
 def rate_parallelism(schedule: Schedule, parallel: frozenset[str]) -> Score:
-    """Return: statements of `parallel` that are on no grid (the fewer the better), statements on a
-    grid, wavefronts, loops around kernels where there are most and in all (the fewer the better),
-    copies in shared memory, dimensions of grids."""
+    """Return the rating of a mapping, a tuple that is greater for the better one.
+
+    In order: statements of `parallel` that are on no grid (fewer is better), statements on a grid,
+    wavefronts (fewer), the most loops around a kernel and all of them (fewer), copies in shared
+    memory, dimensions of grids.
+    """
     on_grid = dimensions = around = deepest = 0
     own = _statements_in_loops(schedule)
     lost = set(parallel)
@@ -57,7 +60,7 @@ def rate_parallelism(schedule: Schedule, parallel: frozenset[str]) -> Score:
 
 
 def is_fully_parallel(schedule: Schedule, found: Score) -> bool:
-    """Tell whether no other mapping would have more statements on a grid, or fewer kernels."""
+    """Tell whether no mapping could have more statements on a grid, or fewer kernels."""
     return found[:4] == (0, len(_statements_in_loops(schedule)), 0, 0)
 
 

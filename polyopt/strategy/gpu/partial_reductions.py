@@ -1,7 +1,7 @@
-"""Joins of partial results on a device: neighbouring threads combine, then the warps of a block.
+"""Combine partial results of reductions on a device: in warps, then in a block.
 
-In: a join, the loop over partial results that neighbouring threads have.  Out: the same join by
-warps, and what is left by one.  Raises `StepRefused` where a step is not legal.
+In: a join, the loop over partial results of neighbouring threads.  Out: the join split by warps,
+its parts combined by the threads of a warp.  Raises `StepRefused` where a step is illegal.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from polyopt.transforms import Combine, Rfactor, Strip, Threads
 
 
 class StepRefused(Exception):
-    """A step is not legal, or does not fit."""
+    """A step is illegal, or does not fit the tree."""
 
 
 def apply_steps(schedule: Schedule, *steps: Transform) -> Schedule:
@@ -29,7 +29,7 @@ def last_join(schedule: Schedule) -> str:
 
 
 def split_by_warps(schedule: Schedule, join: str, warp: int) -> tuple[Schedule, tuple[str, ...]]:
-    """Return `schedule` with a join of more than a warp's results in two steps; its joins."""
+    """Return `schedule` with a join of more results than a warp has split; the two joins."""
     band = bands_around(schedule, join)[-1].label
     split = apply_steps(schedule, Strip(f"{band}[0]", warp), Rfactor(join, f"{band}[0]"))
     return split, (join, last_join(split))

@@ -1,7 +1,7 @@
-"""Pipelines where a block copies tiles in a loop: the next ones are on their way meanwhile.
+"""Pipeline loops of a block that copy tiles: the next copies overlap with the computation.
 
 In: a schedule mapped to a device.  Out: the same with loops that begin with copies in stages, as
-many as shared memory has room for.
+many as fit in shared memory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LARGE = 2**31
 
 
 def pipeline_copies(schedule: Schedule, device: GpuModel) -> Schedule:
-    """Return `schedule` with pipelines in its blocks."""
+    """Return `schedule` with such loops pipelined."""
     homes = contraction_loops(schedule.scop, schedule.tree)  # pipelines change none
     for grid in _grids(schedule.tree):
         is_fast = _has_matrices(grid, device)
@@ -54,7 +54,7 @@ def pipeline_copies(schedule: Schedule, device: GpuModel) -> Schedule:
 
 
 def _stages(copied: int, left: int, most: int) -> int:
-    """Return how many stages of `copied` bytes have room; three may take `most` in all."""
+    """Return the number of stages of `copied` bytes that fit; three may take `most` in all."""
     if copied == 0:
         return 1
     if MOST * copied <= most and (MOST - 1) * copied <= left:
@@ -63,13 +63,13 @@ def _stages(copied: int, left: int, most: int) -> int:
 
 
 def _has_matrices(grid: Band, device: GpuModel) -> bool:
-    """Tell whether blocks multiply faster than memory keeps up with in two stages."""
+    """Tell whether blocks use matrix instructions, for which two stages are too few."""
     members = (member for band in bands(grid) for member in band.members)
     return device.matrices and any(member.kind is LoopKind.MATRIX for member in members)
 
 
 def _grids(tree: Tree) -> list[Band]:
-    """Return the bands whose loops run across blocks, outermost ones."""
+    """Return the outermost bands whose loops run across blocks."""
     if isinstance(tree, Band) and any(m.kind is LoopKind.BLOCK for m in tree.members):
         return [tree]
     return [grid for child in children(tree) for grid in _grids(child)]
@@ -82,8 +82,8 @@ def _last(band: Band) -> str:
 def _copied(schedule: Schedule, band: Band, homes: dict[str, str], written: set[str]) -> int:
     """Return the bytes that all threads copy first in each iteration of a band's last loop.
 
-    0 where that is no loop in order, or where one thread copies, or more than an iteration's part,
-    or what blocks have `written`.
+    0 where the loop is not sequential, where one thread copies, or more than an iteration's part,
+    or elements that blocks have `written`.
     """
     if band.members[-1].kind is not LoopKind.SEQUENTIAL or not isinstance(band.child, Sequence):
         return 0
@@ -116,7 +116,7 @@ def _is_dealt(tree: Tree) -> bool:
 
 
 def _sizes(schedule: Schedule, grid: Band, homes: dict[str, str]) -> dict[str, int]:
-    """Return the bytes of arrays that blocks of a grid fill by copies alone."""
+    """Return the bytes of arrays that only copies of a grid's blocks fill."""
     inside = _statements(schedule, grid)
     computed = {statement.write.array for statement in inside if not _is_copy(statement)}
     return {
@@ -127,7 +127,7 @@ def _sizes(schedule: Schedule, grid: Band, homes: dict[str, str]) -> dict[str, i
 
 
 def _size(schedule: Schedule, statement: Statement, homes: dict[str, str]) -> int:
-    """Return the bytes that an iteration of the array's own loop needs of what is copied."""
+    """Return the bytes of a copied array that an iteration of its loop needs."""
     assert isinstance(statement.target, Load)
     array = schedule.scop.array(statement.target.array)
     label, _, position = homes[array.name].removesuffix("]").rpartition("[")

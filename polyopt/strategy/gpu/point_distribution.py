@@ -1,7 +1,7 @@
-"""Points of a tile as squares of threads, a few rows and columns of points for each.
+"""Distribute the points of a tile to a square of threads, a few rows and columns for each.
 
-In: a band whose loops go over the points of a tile.  Out: its first two loops across threads, those
-over a thread's own points inside all others.
+In: a band over the points of a tile.  Out: its first two loops across threads, those over a
+thread's own points innermost.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ThreadPoints:
 
 
 def thread_points(sizes: TileSizes) -> tuple[ThreadPoints, ThreadPoints]:
-    """Return those of rows and of columns."""
+    """Return a thread's points along rows and along columns."""
     rows = ThreadPoints(sizes.rows, sizes.own_rows, sizes.own_rows)
     return rows, ThreadPoints(sizes.columns, sizes.own_columns, sizes.wide)
 
@@ -37,9 +37,9 @@ def thread_points(sizes: TileSizes) -> tuple[ThreadPoints, ThreadPoints]:
 def distribute_points(
     schedule: Schedule, label: str, sides: tuple[tuple[int, ThreadPoints], ...]
 ) -> Schedule | None:
-    """Return `schedule` with loops of the band `label` dealt out, given by position; or None.
+    """Return `schedule` with loops of the band `label`, by position, distributed; or None.
 
-    The first of `sides` is the slowest across threads.
+    The first of `sides` varies slowest across threads.
     """
     band = find_band(schedule.tree, label)
     first = tuple(position for position, _ in sides)

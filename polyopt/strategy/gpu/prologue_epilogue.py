@@ -1,6 +1,6 @@
-"""Nests before and after a contraction that touch its results: what starts and ends each of them.
+"""Find elementwise nests before and after a contraction: its prologues and epilogues.
 
-In: a contraction's band.  Out: neighbours with a loop for each loop of the result, in its order.
+In: a contraction's band.  Out: nests with a loop for each loop of the result, in its order.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Pattern = tuple[int | None, ...]
 class ElementwiseNest:
     """A nest called `label`; `order` are its loops in the order of the result's.
 
-    `arrays` are what it writes, each with the subscripts that the loops move.
+    `arrays` are those it writes, with the subscripts that the loops move.
     """
 
     label: str
@@ -44,7 +44,7 @@ class ElementwiseNest:
 def subscript_patterns(
     schedule: Schedule, label: str, loops: tuple[int, ...]
 ) -> tuple[dict[str, set[Pattern]], dict[str, Pattern]]:
-    """Return which subscripts of arrays the loops of a band move: of all touched, of written."""
+    """Return the subscripts that the loops of a band move, of all accesses and of writes."""
     path, domain = path_to(schedule.tree, schedule.scop, label)
     members = (*path, *find_band(schedule.tree, label).members)
     touched: dict[str, set[Pattern]] = {}
@@ -77,7 +77,7 @@ def _moved_subscript(
 def elementwise_nest(
     schedule: Schedule, label: str, arrays: Mapping[str, Pattern]
 ) -> ElementwiseNest | None:
-    """Return the nest `label`, if all it touches of `arrays` is what a result's iteration does."""
+    """Return the nest `label` if each iteration accesses one result's elements of `arrays`."""
     band = find_band(schedule.tree, label)
     if is_mapped(band) or not isinstance(band.child, Leaf):
         return None
@@ -102,7 +102,7 @@ def elementwise_nest(
 
 
 def sibling_labels(tree: Tree, label: str) -> list[str]:
-    """Return the labels of the bands in the sequence of the band `label`, "" for other parts."""
+    """Return the labels of the parts of the sequence of band `label`, "" for statements."""
     if isinstance(tree, Sequence):
         labels = [p.child.label if isinstance(p.child, Band) else "" for p in tree.parts]
         if label in labels:

@@ -1,8 +1,8 @@
-"""Values of a row that are computed where they are used, not stored: memory is slower than that.
+"""Recompute values of a row at their uses instead of storing them.
 
-In: a row program mapped to blocks.  Out: the same without temporaries of a row's length, where an
-element is made of few others of the row; each loop that reads one computes it again.
-Refuses (leaves the array as it is): sums, values of many readers or of many elements.
+In: a row program mapped to blocks.  Out: the same without temporaries of a row's length whose
+elements depend on few others of the row; each loop that reads one recomputes it.
+Refuses (leaves the array as it is): sums, values of many readers or of many operands.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OPERANDS = 2
 
 
 def recompute_rows(schedule: Schedule, label: str, rows: int) -> Schedule:
-    """Return `schedule` with what band `label` stores of whole rows computed again, if it may be.
+    """Return `schedule` with the temporaries of rows in band `label` recomputed where possible.
 
     The first `rows` loops of the band are those over rows.
     """
@@ -52,14 +52,14 @@ def _touches(statement: Statement, array: str) -> bool:
 
 
 def _is_simple(writer: Statement, rows: int) -> bool:
-    """Tell whether a value is made of few elements of rows."""
+    """Tell whether a value has few operands in rows."""
     return len({a.array for a in writer.reads if len(a.index) > rows}) <= OPERANDS
 
 
 def _recomputed(schedule: Schedule, loops: frozenset[str], array: str) -> Schedule | None:
-    """Return `schedule` with the array's values computed where they are read, None if still kept.
+    """Return `schedule` with the array recomputed where it is read, None if it is still stored.
 
-    What is computed again may itself read temporaries of the row, in the bands `loops` of before.
+    Recomputed values may read temporaries of the row, in the bands `loops` of before.
     """
     readers: list[str] = []
     for statement in schedule.scop.statements:

@@ -1,9 +1,9 @@
-"""Recurrences along rows on a device: scanned by all threads, or one thread follows a row.
+"""Map recurrences along rows: parallel scans, or one thread for each row.
 
 In: nests whose innermost loop carries a dependence along contiguous elements, with independent rows
-around.  Out: where the grouping of terms is free, a block for each row, or many for a single one;
-else rows in blocks, a part of each at a time copied in by all threads in the array's own order,
-computed in the order of the source by one thread a row, and copied out.
+around.  Out: reassociable recurrences as scans by a block for each row, or by many for a single
+row; else blocks of rows, a part of each at a time copied in, coalesced, by all threads, computed in
+the source's order by one thread per row, and copied out.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ WINDOW = 2
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """A nest: `rows` loops around the one that carries; `staged` arrays lie along the rows."""
+    """A nest: `rows` loops around the carrying one; `staged` arrays lie along the rows."""
 
     label: str
     rows: int
@@ -75,7 +75,7 @@ def map_recurrences(schedule: Schedule, device: GpuModel) -> Schedule:
 
 
 def _find(schedule: Schedule, label: str) -> Recurrence | None:
-    """Return the recurrence along contiguous elements that a band is, or None."""
+    """Return the recurrence along contiguous elements in a band, or None."""
     rows = _carried(schedule, label)
     if rows is None:
         return None
@@ -84,7 +84,7 @@ def _find(schedule: Schedule, label: str) -> Recurrence | None:
 
 
 def _carried(schedule: Schedule, label: str) -> int | None:
-    """Return how many loops are around the one of a band that carries a dependence, or None."""
+    """Return the number of loops around the one that carries a dependence, or None."""
     band = find_band(schedule.tree, label)
     path, domain = path_to(schedule.tree, schedule.scop, label)
     rows = len(band.members) - 1
@@ -104,9 +104,9 @@ def _carried(schedule: Schedule, label: str) -> int | None:
 
 
 def _crossed(schedule: Schedule, label: str, rows: int) -> tuple[str, ...]:
-    """Return the arrays that lie along the loop that carries, and not along the rows' last one.
+    """Return the arrays contiguous along the carrying loop, and not along the last loop of rows.
 
-    Not those with subscripts that are data: there is no telling what a tile needs of them.
+    Those with data-dependent subscripts are left out, since a tile's footprint is unknown.
     """
     along = access_steps(schedule, label, rows)
     across = access_steps(schedule, label, rows - 1) if rows else {}
@@ -123,9 +123,9 @@ def _crossed(schedule: Schedule, label: str, rows: int) -> tuple[str, ...]:
 
 
 def _scanned(schedule: Schedule, label: str, rows: int) -> Schedule | None:
-    """Return `schedule` with all threads of a block at each row, or many blocks at a single one.
+    """Return `schedule` with a block scanning each row, or many blocks a single one.
 
-    None where the grouping of the terms counts, or rows are short or lie across memory.
+    None where the order of terms is fixed, or rows are short or not contiguous.
     """
     member = find_band(schedule.tree, label).members[rows]
     _, domain = path_to(schedule.tree, schedule.scop, label)
@@ -142,14 +142,14 @@ def _scanned(schedule: Schedule, label: str, rows: int) -> Schedule | None:
 
 
 def _is_along(statement: Statement) -> bool:
-    """Tell whether what a recurrence goes on from is its element's neighbour in memory."""
+    """Tell whether a recurrence carries its values along contiguous elements."""
     *outer, last = (dict(linear(part).terms) for part in statement.target.index)
     name = Iter(loop_of(statement) or "")
     return abs(last.get(name, 0)) == 1 and not any(name in part for part in outer)
 
 
 def _mapped(schedule: Schedule, found: Recurrence, device: GpuModel) -> Schedule | None:
-    """Return `schedule` with a recurrence in tiles, or None where the judge refuses."""
+    """Return `schedule` with a recurrence tiled and mapped, or None where that is illegal."""
     with suppress(StepRefused):
         joint = _joined(schedule, found) if found.rows else schedule
         windows = [n for n in found.staged if found.rows and _is_temporary(joint, n)]
@@ -165,7 +165,7 @@ def _mapped(schedule: Schedule, found: Recurrence, device: GpuModel) -> Schedule
 
 
 def _from_zero(schedule: Schedule, found: Recurrence) -> Schedule:
-    """Return `schedule` with the loop that carries from 0 on: all tiles then begin alike."""
+    """Return `schedule` with the carrying loop shifted to start at 0, so that all tiles do."""
     _, domain = path_to(schedule.tree, schedule.scop, found.label)
     member = find_band(schedule.tree, found.label).members[found.rows]
     first = least_value(member, domain.intersect_params(schedule.scop.context))
@@ -179,7 +179,7 @@ def _is_temporary(schedule: Schedule, name: str) -> bool:
 
 
 def _joined(schedule: Schedule, found: Recurrence) -> Schedule:
-    """Return `schedule` with the nests that follow and use what is computed in the same loops."""
+    """Return `schedule` with following nests that use the results fused."""
     labels = labels_in_sequence(schedule, found.label)
     for label in labels[labels.index(found.label) + 1 :]:
         if len(find_band(schedule.tree, label).members) <= found.rows:
@@ -216,7 +216,7 @@ def _tiled(schedule: Schedule, found: Recurrence, windows: list[str], device: Gp
 
 
 def _alone(schedule: Schedule, found: Recurrence, size: int, device: GpuModel) -> Schedule:
-    """Return `schedule` with a single row, which one block copies and one thread follows."""
+    """Return `schedule` with a single row copied by one block and followed by one thread."""
     if (SINGLE + WINDOW) * size > device.shared:
         raise StepRefused
     tile = fresh_label(schedule.tree, f"{found.label}.tile")
@@ -227,7 +227,7 @@ def _alone(schedule: Schedule, found: Recurrence, size: int, device: GpuModel) -
 
 
 def _padded(schedule: Schedule, pack: Pack) -> Pack:
-    """Return the step with rows of an odd length: neighbouring threads use different banks."""
+    """Return the step that pads rows to an odd length, so that threads use different banks."""
     try:
         length = pack.footprint(schedule.tree, schedule.scop)[-1].extent
     except ScheduleError as error:

@@ -1,6 +1,6 @@
-"""Contractions: sums of products whose operands are used again along loops of the result.
+"""Recognize contractions: sums of products that reuse operands along loops of the result.
 
-In: a band around one statement.  Out: which loops play which part, or None.
+In: a band around one statement.  Out: the roles of its loops, or None.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _Moves = dict[str, Step]
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Which loops of a band play which part, by position, and what is copied for them.
+    """Roles of a band's loops, by position, and the operands that are copied.
 
-    `sizes` has the most iterations of each loop, where a number says so.
+    `sizes` has the maximal trip count of each loop, where it is constant.
     """
 
     batch: tuple[int, ...]  # move the result; no operand stays along them
@@ -42,7 +42,7 @@ class Roles:
 
 
 def find_roles(schedule: Schedule, label: str) -> Roles | None:
-    """Return the parts the loops play, or None when the band is no contraction."""
+    """Return the roles of the loops, or None when the band is not a contraction."""
     band = find_band(schedule.tree, label)
     if not band.permutable or len(band.members) < 3 or not isinstance(band.child, Leaf):
         return None
@@ -80,7 +80,7 @@ def find_roles(schedule: Schedule, label: str) -> Roles | None:
 
 
 def _subscript(statement: Statement, direction: tuple[Fraction, ...] | None) -> int:
-    """Return the number of the first subscript of the result that a loop moves."""
+    """Return the position of the first subscript of the result that a loop moves."""
     change = dict(zip(statement.iters, direction or (), strict=False))
     for number, index in enumerate(statement.write.index):
         if sum(change.get(a.name, 0) * c for a, c in linear(index).terms if isinstance(a, Iter)):
@@ -107,7 +107,7 @@ def _is_short(size: int | None) -> bool:
 def _used_again(
     moves: list[_Moves], row: int, column: int, depth: int, write: str
 ) -> tuple[str, ...]:
-    """Return the reads that stay along one of two loops, if there are some for both."""
+    """Return the reads invariant along one of two loops, if there are some for both."""
     along: dict[bool, list[str]] = {}
     for ref, step in moves[depth].items():
         stays = moves[row][ref] is Step.INVARIANT, moves[column][ref] is Step.INVARIANT

@@ -1,8 +1,8 @@
-"""Row programs on a device: what is computed of one row, by one block or by one warp.
+"""Map row programs: adjacent nests over the same rows, one of which reduces each row.
 
-In: neighbouring nests over the same rows, one of which sums over each row.  Out: one nest whose
-rows are blocks, or warps where rows are short; along a row neighbouring threads have neighbouring
-elements, partial results are combined by warps and then by the block.
+In: such nests.  Out: one nest whose rows are blocks, or warps where rows are short; along a row
+neighbouring threads have neighbouring elements, partial results are combined by warps and then by
+the block.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ OWN = 4
 class Part:
     """A nest of a row program: its loops in order, rows first.
 
-    `lane` is the loop for neighbouring threads; None: there is nothing but the row.  `sums` is the
-    statement that sums over it.
+    `lane` is the loop for neighbouring threads, None where the rows have no other loop.  `sums` is
+    the statement that reduces the row.
     """
 
     label: str
@@ -82,7 +82,7 @@ class Part:
 
 
 def map_rows(schedule: Schedule, device: GpuModel) -> Schedule:
-    """Return `schedule` with its row programs mapped, each to one kernel."""
+    """Return `schedule` with its row programs mapped, one kernel for each."""
     done: set[str] = set()
     while (label := _next(schedule, done)) is not None:
         done.add(label)
@@ -92,7 +92,7 @@ def map_rows(schedule: Schedule, device: GpuModel) -> Schedule:
 
 
 def _next(schedule: Schedule, done: set[str]) -> str | None:
-    """Return the label of a nest that sums over rows, and was not looked at yet."""
+    """Return the label of the next nest that reduces rows."""
     for band in bands(schedule.tree):
         if band.label not in done and not is_mapped(band):
             found = _sum_part(schedule, band.label)
@@ -114,7 +114,7 @@ def _sum_part(schedule: Schedule, label: str) -> Part | None:
 
 
 def _in_rows(schedule: Schedule, name: str) -> bool:
-    """Tell whether a statement reads what it sums over behind each other, or in one loop."""
+    """Tell whether a statement reads its terms contiguously, or in one loop."""
     statement = schedule.scop.statement(name)
     parts = (part for index in statement.target.index for part in walk(index))
     results = {part.name for part in parts if isinstance(part, Iter)}
@@ -135,7 +135,7 @@ def _extent(schedule: Schedule, label: str, position: int) -> int | None:
 
 
 def _part(schedule: Schedule, label: str, rows: int) -> Part | None:
-    """Return how a nest is part of a program over `rows` loops, or None."""
+    """Return the nest as a part of a program over `rows` loops, or None."""
     band = find_band(schedule.tree, label)
     if is_mapped(band) or len(band.members) < rows or not isinstance(band.child, Leaf):
         return None
@@ -182,7 +182,7 @@ def _program(schedule: Schedule, parts: list[Part], rows: int, device: GpuModel)
 
 
 def _threads(longest: int | None, device: GpuModel) -> int:
-    """Return how many threads a row gets."""
+    """Return the number of threads for a row."""
     most = min(device.block, device.threads)
     if longest is None:
         return min(THREADS, most)
@@ -193,7 +193,7 @@ def _threads(longest: int | None, device: GpuModel) -> int:
 
 
 def _group(schedule: Schedule, first: Part, rows: int) -> list[Part]:
-    """Return the nests around a sum that make one program of its rows, in order."""
+    """Return the nests around a sum that form one row program, in order."""
     labels = labels_in_sequence(schedule, first.label)
     here = labels.index(first.label)
     after = _related(schedule, [first], labels[here + 1 :], rows)
@@ -203,9 +203,9 @@ def _group(schedule: Schedule, first: Part, rows: int) -> list[Part]:
 
 
 def _related(schedule: Schedule, parts: list[Part], labels: list[str], rows: int) -> list[Part]:
-    """Return the nests from the first of `labels` on that can be parts, as far as data is shared.
+    """Return the possible parts from the first of `labels` on that share data.
 
-    One that shares nothing yet may be between.
+    A nest that shares no data may be between them.
     """
     found: list[Part] = []
     waiting: list[Part] = []
@@ -221,7 +221,7 @@ def _related(schedule: Schedule, parts: list[Part], labels: list[str], rows: int
 
 
 def _same_rows(schedule: Schedule, one: Part, two: Part, rows: int) -> bool:
-    """Tell whether two nests run over the same rows, but for sizes where one has none."""
+    """Tell whether two nests run over the same rows at all sizes at which both have some."""
     first, second = (_rows(schedule, part, rows) for part in (one, two))
     return bool(first.is_subset(second) or second.is_subset(first))
 
@@ -237,7 +237,7 @@ def _rows(schedule: Schedule, part: Part, rows: int) -> isl.Set:
 
 
 def _fusible(schedule: Schedule, parts: list[Part], first: Part, rows: int) -> list[Part]:
-    """Return those of the parts, with `first`, whose rows can be joined."""
+    """Return the parts, with `first`, whose rows can be fused."""
     while len(parts) > 1:
         here = parts.index(first)
         bad = _first_bad(schedule, parts, rows)
@@ -248,7 +248,7 @@ def _fusible(schedule: Schedule, parts: list[Part], first: Part, rows: int) -> l
 
 
 def _first_bad(schedule: Schedule, parts: list[Part], rows: int) -> int | None:
-    """Return the position of the first part that cannot be joined with those before."""
+    """Return the position of the first part that cannot be fused with those before."""
     joint = schedule
     for position in range(1, len(parts)):
         fused = joint.attempt(Fuse(parts[0].label, parts[position].label, rows))
@@ -309,7 +309,7 @@ def _blocks(
 
 
 def _inside(schedule: Schedule, label: str, statement: str) -> list[Band]:
-    """Return the bands around a statement that are inside the band `label`."""
+    """Return the bands around a statement and inside band `label`."""
     around = bands_around(schedule, statement)
     here = [band.label for band in around].index(label)
     return around[here + 1 :]
@@ -331,7 +331,7 @@ def _dealt(schedule: Schedule, part: Part, rows: int, threads: int) -> Schedule:
 
 
 def _joined(schedule: Schedule, parts: list[Part], rows: int) -> Schedule:
-    """Return `schedule` with the parts in one nest over rows; raises `StepRefused`."""
+    """Return `schedule` with the parts fused over rows; raises `StepRefused`."""
     label = parts[0].label
     if len(parts) == 1:
         inner = len(find_band(schedule.tree, label).members) > rows

@@ -1,4 +1,4 @@
-"""How many iterations of each loop a block of threads takes.
+"""Choose the number of iterations of each loop that a block runs.
 
 In: the first loops of a band, a device.  Out: sizes whose product is the threads of a block.
 """
@@ -20,7 +20,7 @@ SQUARE = 16
 def block_sizes(schedule: Schedule, label: str, count: int, device: GpuModel) -> tuple[int, ...]:
     """Return how many iterations of the first `count` loops of a band run in one block.
 
-    The last loop gets a warp, or what it has; the one before the rest of the block.
+    The last loop gets at most a warp, the one before it the rest of the block.
     """
     _, domain = path_to(schedule.tree, schedule.scop, label)
     members = find_band(schedule.tree, label).members[:count]
@@ -50,7 +50,7 @@ def _crosses(schedule: Schedule, label: str, count: int) -> bool:
 
 
 def constant_extent(member: BandMember, domain: isl.UnionSet) -> int | None:
-    """Return how many iterations a loop has at most, where a number says so for all sizes."""
+    """Return the maximal trip count of a loop, where it is constant."""
     values = isl.UnionMap.from_union_pw_aff(member.schedule).intersect_domain(domain).range()
     if values.is_empty():
         return 1
@@ -67,7 +67,7 @@ def constant_extent(member: BandMember, domain: isl.UnionSet) -> int | None:
 
 
 def least_value(member: BandMember, domain: isl.UnionSet) -> int | None:
-    """Return the value that a loop starts at, where it is a number for all sizes."""
+    """Return the first value of a loop, where it is constant."""
     values = isl.UnionMap.from_union_pw_aff(member.schedule).intersect_domain(domain).range()
     if values.is_empty():
         return None

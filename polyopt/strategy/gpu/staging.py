@@ -1,8 +1,7 @@
-"""Stage reads through shared memory: where neighbouring threads would stride through an array, or
-where a tile reads the same elements again and again.
+"""Stage reads through shared memory: strided ones, and those that a tile repeats.
 
-In: a nest in tiles.  Out: the array's part of a tile copied in first, by threads in the array's own
-order.  Refuses (returns the schedule as it is): loops inside the tile, whose parts may be large.
+In: a nest in tiles.  Out: the footprint of a tile copied in first, coalesced.
+Refuses (returns the schedule as it is): loops inside the tile, whose footprints may be large.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ REUSE = 3.5
 
 
 def stage_strided(schedule: Schedule, tile: str, point: str, count: int) -> Schedule:
-    """Return `schedule` with what is strided along the fastest of `count` loops copied in."""
+    """Return `schedule` with arrays staged that are strided along the last of `count` loops."""
     band = find_band(schedule.tree, point)
     if count < 2 or len(band.members) > count or any(True for _ in bands(band.child)):
         return schedule
@@ -42,10 +41,10 @@ def stage_strided(schedule: Schedule, tile: str, point: str, count: int) -> Sche
 def stage_reused(
     schedule: Schedule, loop: str, loads: dict[str, int], threads: int, room: int
 ) -> Schedule:
-    """Return `schedule` with arrays copied in at `loop`, halo and all, of which a tile reads every
-    element `REUSE` times or more.
+    """Return `schedule` with arrays staged at `loop`, halo included, that a tile reuses.
 
-    `loads` are the elements of each array that one thread reads, `room` is in bytes.
+    A tile reads every element `REUSE` times or more.  `loads` is the number of elements of each
+    array that a thread reads, `room` is in bytes.
     """
     inside = statements_at(schedule.tree, schedule.scop, resolve(schedule.tree, loop).label)
     written = {statement.target.array for statement in inside}
@@ -64,7 +63,7 @@ def stage_reused(
 
 
 def _elements(schedule: Schedule, pack: Pack) -> int:
-    """Return how many elements a step would copy, 0 where no number says so."""
+    """Return how many elements a step would copy, 0 where that is not constant."""
     try:
         sides = pack.footprint(schedule.tree, schedule.scop)
     except ScheduleError:
@@ -74,7 +73,7 @@ def _elements(schedule: Schedule, pack: Pack) -> int:
 
 
 def _copied(schedule: Schedule, pack: Pack) -> Schedule:
-    """Return `schedule` with one copy in, by all threads; as it is where that cannot be."""
+    """Return `schedule` with one copy in by all threads; unchanged where that is illegal."""
     packed = schedule.attempt(pack)
     copies = [] if packed is None else new_nests(packed, schedule)
     if packed is None or len(copies) != 1:
@@ -83,7 +82,7 @@ def _copied(schedule: Schedule, pack: Pack) -> Schedule:
 
 
 def _crossed(schedule: Schedule, point: str, count: int) -> list[str]:
-    """Return the arrays that are only read, contiguously along a loop that is not the fastest."""
+    """Return the arrays that are only read, contiguously along a loop other than the last."""
     walks = [access_steps(schedule, point, position) for position in range(count)]
     _, domain = path_to(schedule.tree, schedule.scop, point)
     found: dict[str, bool] = {}

@@ -1,8 +1,8 @@
-"""Sums on a device: partial results by neighbouring threads, combined in an order that is fixed.
+"""Map reductions: partial results by neighbouring threads, combined in a fixed order.
 
-In: a nest that reduces an array, in any order by the source's leave.  Out: the sum's terms dealt
-out to threads, and to blocks where there are few; partial results are combined by the block,
-and by a kernel of their own.  Every run adds in the same order, whatever the device.
+In: a nest with a reassociable reduction.  Out: its terms distributed to threads, and to blocks if
+there are few results; partial results are combined by the block, and by a kernel of their own.
+Every run adds in the same order, on every device.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ GRID = 3
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """The loops of a band, by position: over results, and over the terms of each.
+    """Roles of a band's loops, by position: over results, and over the terms of each.
 
-    `lane` is the loop over terms that neighbouring threads should run; `by_result` says that they
-    should rather have neighbouring results.
+    `lane` is the loop over terms for neighbouring threads; `by_result`: neighbouring threads rather
+    have neighbouring results.
     """
 
     statement: str
@@ -76,7 +76,7 @@ class Sums:
 
 
 def map_sums(schedule: Schedule, device: GpuModel) -> Schedule:
-    """Return `schedule` with its sums over long loops dealt out to threads and blocks."""
+    """Return `schedule` with long reductions distributed to threads and blocks."""
     for label in [band.label for band in bands(schedule.tree)]:
         if any(b.label == label and not is_mapped(b) for b in bands(schedule.tree)):
             with optional("a sum", BUDGET):
@@ -86,7 +86,7 @@ def map_sums(schedule: Schedule, device: GpuModel) -> Schedule:
 
 
 def find_sums(schedule: Schedule, label: str) -> Sums | None:
-    """Return the sums that a band computes with no parallel loop around it, or None."""
+    """Return the reductions of a band that is not in a parallel loop, or None."""
     band = find_band(schedule.tree, label)
     path, domain = path_to(schedule.tree, schedule.scop, label)
     if not isinstance(band.child, Leaf) or any(member.coincident for member in path):
@@ -112,7 +112,7 @@ def find_sums(schedule: Schedule, label: str) -> Sums | None:
 
 
 def _contiguous(move: dict[str, tuple[Step, bool]], write: str) -> int:
-    """Return how many reads are contiguous along a loop, less those that are strided."""
+    """Return the number of contiguous reads along a loop, less that of strided ones."""
     steps = [step for ref, (step, _) in move.items() if ref != write]
     return steps.count(Step.CONTIGUOUS) - steps.count(Step.STRIDED)
 
@@ -139,7 +139,7 @@ def _ordered(schedule: Schedule, label: str, order: tuple[int, ...]) -> list[Tra
 
 
 def _columns(schedule: Schedule, label: str, found: Sums) -> Schedule | None:
-    """Return `schedule` with the terms of neighbouring results dealt out to some rows."""
+    """Return `schedule` with the terms of neighbouring results distributed to rows of threads."""
     count = len(found.results)
     order = (*found.results, found.lane, *(p for p in found.terms if p != found.lane))
     lane = f"{label}[{count}]"
@@ -157,12 +157,12 @@ def _columns(schedule: Schedule, label: str, found: Sums) -> Schedule | None:
 
 
 def _grid(label: str, count: int) -> Grid:
-    """Return the step that makes a grid of the first loops of a band."""
+    """Return the step that maps the first loops of a band to a grid."""
     return Grid(tuple(f"{label}[{position}]" for position in range(min(count, GRID))))
 
 
 def _shared(schedule: Schedule, label: str, found: Sums, device: GpuModel) -> Schedule:
-    """Return `schedule` with every sum dealt out to blocks, and to the threads of each.
+    """Return `schedule` with every sum distributed to blocks, and to the threads of each.
 
     The threads of a block combine; the partial results of its blocks are combined by one block, or
     by a warp where there are several sums.  Raises `StepRefused`.
@@ -204,7 +204,7 @@ def _by_warps(
 ) -> Schedule:
     """Return `schedule` with a warp for each of several joins, after the nest `partial`.
 
-    What starts and finishes the results is in the same kernel, if it is neighbours.
+    Adjacent nests that initialize or use the results are in the same kernel.
     """
     (band,) = bands_around(schedule, join)
     joint = schedule
@@ -226,7 +226,7 @@ def _by_warps(
 
 
 def _with_ends(schedule: Schedule, label: str, partial: str, count: int) -> Schedule:
-    """Return `schedule` with a join's nest joined with those over its results alone."""
+    """Return `schedule` with a join's nest fused with those over its results alone."""
     labels = labels_in_sequence(schedule, label)
     start = end = labels.index(partial)
     while start and _is_plain(schedule, labels[start - 1], label, count):
@@ -242,7 +242,7 @@ def _with_ends(schedule: Schedule, label: str, partial: str, count: int) -> Sche
 
 
 def _is_plain(schedule: Schedule, label: str, join: str, count: int) -> bool:
-    """Tell whether a nest runs over results of a join and nothing else."""
+    """Tell whether a nest runs only over results of a join."""
     band = find_band(schedule.tree, label)
     is_free = all(member.coincident for member in band.members)
     is_whole = len(band.members) == count and isinstance(band.child, Leaf) and is_free

@@ -1,7 +1,7 @@
-"""How many neighbouring iterations one thread runs, where it reads the same elements in them.
+"""Choose the number of neighbouring iterations per thread, so that it reuses elements.
 
-In: the first loops of a band, the last of them for neighbouring threads.  Out: a count for each.
-Loops that are short keep a thread for every iteration, and so does the one for neighbours.
+In: the first loops of a band, the last of them for neighbouring threads.  Out: a number for each.
+Short loops, and the last one, keep a thread for every iteration.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ SHORT = 64
 def iterations_per_thread(
     schedule: Schedule, label: str, count: int, own: int = OWN
 ) -> tuple[int, ...]:
-    """Return how many iterations of each of the first `count` loops of a band one thread runs:
-    `own` of the one along which it reads most again."""
+    """Return how many iterations of each of the first `count` loops of a band one thread runs.
+
+    That is `own` of the loop with the most reuse.
+    """
     band = find_band(schedule.tree, label)
     alone = (1,) * count
     if count < 2 or len(band.members) > count or any(True for _ in bands(band.child)):
@@ -47,7 +49,7 @@ def iterations_per_thread(
 
 
 def loads_per_thread(schedule: Schedule, label: str, own: tuple[int, ...]) -> dict[str, int]:
-    """Return how many elements of each array one thread reads that runs `own` iterations."""
+    """Return how many elements of each array a thread reads that runs `own` iterations."""
     path, domain = path_to(schedule.tree, schedule.scop, label)
     members = (*path, *find_band(schedule.tree, label).members)
     found: dict[str, set[tuple[Linear, ...]]] = {}
@@ -65,7 +67,7 @@ def loads_per_thread(schedule: Schedule, label: str, own: tuple[int, ...]) -> di
 def _after(
     statement: Statement, moves: tuple[tuple[Fraction, ...] | None, ...], turn: tuple[int, ...]
 ) -> dict[str, Fraction]:
-    """Return how the iterators have changed after some iterations of each loop."""
+    """Return the change of the iterators after some iterations of each loop."""
     result = dict.fromkeys(statement.iters, Fraction(0))
     for move, count in zip(moves, turn, strict=False):
         for name, step in zip(statement.iters, move or (), strict=False):
@@ -79,7 +81,7 @@ def _shifted(index: Expr, change: dict[str, Fraction]) -> Linear:
 
 
 def _read_again(statement: Statement, move: tuple[Fraction, ...] | None) -> int:
-    """Return how many reads are of what another one reads a few iterations later."""
+    """Return the number of reads whose elements other reads access a few iterations later."""
     if move is None:
         return 0
     change = dict(zip(statement.iters, move, strict=True))
@@ -90,7 +92,7 @@ def _read_again(statement: Statement, move: tuple[Fraction, ...] | None) -> int:
 
 
 def _follows(one: Access, other: Access, change: dict[str, Fraction]) -> bool:
-    """Tell whether `other` reads what `one` does, at most `OWN` iterations later."""
+    """Tell whether `other` reads the element of `one` at most `OWN` iterations later."""
     if one.array != other.array or not (one.exact and other.exact):
         return False
     found: set[Fraction] = set()

@@ -1,4 +1,4 @@
-"""Sizes of a contraction's tiles: of a block, of a thread.
+"""Choose the sizes of a contraction's tiles, for blocks and for threads.
 
 In: a contraction, a device.  Out: sizes for which copies fit in shared memory and results in
 registers, smaller ones where known sizes would leave the device with few blocks.
@@ -21,10 +21,9 @@ WIDE = 16
 
 @dataclass(frozen=True, slots=True)
 class TileSizes:
-    """A block computes `rows` x `columns` results, `own_rows` x `own_columns` of them a thread.
+    """A block computes `rows` x `columns` results, a thread `own_rows` x `own_columns` of them.
 
-    Of `wide` neighbours each are a thread's columns: groups that lie as far apart as all threads
-    of a row have room.
+    A thread's columns are in groups of `wide` neighbours, separated by those of the other threads.
     """
 
     rows: int
@@ -68,7 +67,7 @@ LEAST_OWN = 2
 
 
 def count_blocks(roles: Roles, side: int, device: GpuModel) -> int:
-    """Return how many blocks of `side` results squared there are; enough where that is unknown."""
+    """Return the number of blocks of `side` x `side` results; enough where that is unknown."""
     counts = []
     for position in (roles.row, roles.column, *roles.batch):
         size = roles.sizes[position]

@@ -1,9 +1,9 @@
-"""Several time steps of a stencil in one tile, where that saves more than it costs.
+"""Tile loops over time steps of stencils where that saves memory traffic.
 
-In: a schedule in the source's order.  Out: loops over time steps in tiles that overlap, on grids of
-blocks; the schedule as it is where no loop gains by it.
-What is counted are bytes for each element and time step: of memory, of shared memory, which is
-faster, and of launches.
+In: a schedule in the source's order.  Out: loops over time steps in overlapped tiles, on grids of
+blocks; the schedule as it is where no loop gains.
+The cost counts bytes for each element and time step: of memory, of shared memory, which is faster,
+and of launches.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ STEPS = {1: (1, 2, 4, 8, 16, 32), 2: (1, 2, 3, 4, 6, 8), 3: (1, 2, 3, 4)}
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Bytes for each element and time step; `memory` of it are read or written in memory."""
+    """Bytes for each element and time step; `memory` of them are in global memory."""
 
     memory: float
     total: float
 
 
 def map_time(schedule: Schedule, device: GpuModel) -> Schedule:
-    """Return `schedule` with its loops over time steps in tiles, and those mapped."""
+    """Return `schedule` with its loops over time steps tiled, and those mapped."""
     for label in outer_bands(schedule.tree):
         band = find_band(schedule.tree, label)
         if not is_mapped(band) and not band.members[0].coincident:
@@ -96,14 +96,14 @@ def choose(schedule: Schedule, label: str, device: GpuModel) -> Overlap | None:
 
 
 def _is_nest(schedule: Schedule, label: str) -> bool:
-    """Tell whether there are loops that carry nothing inside the first loop of a band."""
+    """Tell whether parallel loops are inside the first loop of a band."""
     band = find_band(schedule.tree, label)
     inside = [m for inner in bands(band.child) for m in inner.members]
     return any(m.coincident for m in (*band.members[1:], *inside))
 
 
 def _plans(plan: OverlapPlan, rank: int, device: GpuModel) -> Iterator[OverlapPlan]:
-    """Yield the plans with tiles for which there is room."""
+    """Yield the plans whose tiles fit in shared memory."""
     for steps in STEPS[rank]:
         for sizes in product(*SIZES[rank]):
             one = replace(plan, steps=steps, sizes=sizes)
@@ -119,7 +119,7 @@ def _box(plan: OverlapPlan, array: str) -> int:
 
 
 def traffic(plan: OverlapPlan) -> Traffic:
-    """Return the bytes for each element and time step of tiles."""
+    """Return the bytes for each element and time step of a plan."""
     tile = prod(plan.sizes)
     memory = shared = 0.0
     for array in plan.carried:
@@ -152,7 +152,7 @@ def _size(plan: OverlapPlan, array: str) -> int:
 
 
 def with_step(schedule: Schedule, label: str, step: Overlap) -> Schedule | None:
-    """Return `schedule` with the first loop of a band in tiles, on a grid; None if it cannot be."""
+    """Return `schedule` with the first loop of a band tiled on a grid; None if that is illegal."""
     tiled = schedule.attempt(step)
     if tiled is None:
         return None
@@ -166,9 +166,9 @@ def with_step(schedule: Schedule, label: str, step: Overlap) -> Schedule | None:
 
 
 def _mapped(schedule: Schedule, label: str, own: int) -> Schedule | None:
-    """Return `schedule` with a nest of tiles on the grid, all that is inside on threads.
+    """Return `schedule` with a nest of tiles on the grid, all loops inside on threads.
 
-    Where a thread reads elements again, it runs `own` iterations.
+    Where a thread reuses elements, it runs `own` iterations.
     """
     tiles = find_band(schedule.tree, label)
     steps = f"{label}.steps"
@@ -189,7 +189,7 @@ def _nests(steps: Band) -> list[Band]:
 
 
 def _threaded(schedule: Schedule, band: Band, own: int) -> Schedule | None:
-    """Return `schedule` with the loops of a band that carry nothing on threads, or None."""
+    """Return `schedule` with the parallel loops of a band on threads, or None."""
     free = [p for p, member in enumerate(band.members) if member.coincident]
     if not free:
         return None

@@ -1,7 +1,7 @@
-"""Updates of elements that data chooses, as of a histogram: across blocks, by atomic operations.
+"""Map updates of data-dependent elements, as of a histogram, by atomic operations.
 
-In: nests of one statement `a[f(x[i])] op= y` whose order cannot be seen.  Out: all of their loops
-on the grid and across threads.  Sums of floats keep their order, which atomic operations do not.
+In: nests of one statement `a[f(x[i])] op= y` whose order is not observable.  Out: all of their
+loops on the grid and across threads.  Sums of floats keep their order, which atomics do not.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GRID = 6
 
 
 def map_updates(schedule: Schedule, device: GpuModel) -> Schedule:
-    """Return `schedule` with its updates of elements that data chooses mapped."""
+    """Return `schedule` with its updates of data-dependent elements mapped."""
     if not device.atomics:
         return schedule
     for label in [band.label for band in bands(schedule.tree)]:
@@ -34,7 +34,7 @@ def map_updates(schedule: Schedule, device: GpuModel) -> Schedule:
 
 
 def _mapped(schedule: Schedule, label: str, device: GpuModel) -> Schedule | None:
-    """Return `schedule` with a band mapped, or None where it is no update."""
+    """Return `schedule` with a band mapped, or None for other bands."""
     band = find_band(schedule.tree, label)
     path, domain = path_to(schedule.tree, schedule.scop, label)
     names = statements_of(schedule.scop, domain)
@@ -62,7 +62,7 @@ def _mapped(schedule: Schedule, label: str, device: GpuModel) -> Schedule | None
 
 
 def _is_update(statement: Statement) -> bool:
-    """Tell whether data chooses the element that a statement updates, in an order nobody sees."""
+    """Tell whether a statement updates a data-dependent element in an order nobody observes."""
     if statement.write.exact:
         return False
     try:
