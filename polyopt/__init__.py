@@ -21,11 +21,11 @@ _HOMES = {
     """,
     "runtime.device.streams": "on_stream",
     "runtime.notices": "BudgetWarning CacheWarning ForkWarning PolyoptWarning",
-    "frontend.annotations": """
+    "frontend.syntax.annotations": """
         bf16 bool_ c64 c128 f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64
     """,
-    "frontend.markers": "parallel prange",
-    "frontend.argtypes": "ArrayType ConstType ScalarType",
+    "frontend.syntax.parallel_markers": "parallel prange",
+    "frontend.syntax.argtypes": "ArrayType ConstType ScalarType",
     "schedule": "Schedule Witness",
     "tracing.arrays": "LazyArray lazy tensor",
     "tracing.comprehension": "comprehend",
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
         ToolchainError,
         UsageError,
     )
-    from polyopt.frontend.annotations import (
+    from polyopt.frontend.syntax.annotations import (
         bf16,
         bool_,
         c64,
@@ -73,8 +73,8 @@ if TYPE_CHECKING:
         u32,
         u64,
     )
-    from polyopt.frontend.argtypes import ArrayType, ConstType, ScalarType
-    from polyopt.frontend.markers import parallel, prange
+    from polyopt.frontend.syntax.argtypes import ArrayType, ConstType, ScalarType
+    from polyopt.frontend.syntax.parallel_markers import parallel, prange
     from polyopt.runtime.device.streams import on_stream
     from polyopt.runtime.notices import BudgetWarning, CacheWarning, ForkWarning, PolyoptWarning
     from polyopt.schedule import Schedule, Witness

@@ -22,7 +22,7 @@ from polyopt.capture.guards import different
 from polyopt.capture.text import keep_lines
 from polyopt.compiled import CompiledKernel, Types, Values, chain, declined, restore, verify_first
 from polyopt.errors import FrontendError, InternalError, PolyoptError, UsageError
-from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, NeedConstant, ScalarType
+from polyopt.frontend.syntax.argtypes import ArgType, ArrayType, ConstType, NeedConstant, ScalarType
 from polyopt.ir.source import Signature
 from polyopt.runtime.check import OverlapError, ShapeError, check_call
 from polyopt.runtime.notices import PolyoptWarning, notice
@@ -192,7 +192,7 @@ class Kernel(Generic[_F]):
     def _example(self, args: Values, kwargs: dict[str, object]) -> tuple[Types, Values | None]:
         """Return types for `compile`: of values, as given, or inferred when there are none."""
         if not args and not kwargs and self._parameters.names:
-            from polyopt.frontend.infer import infer_types
+            from polyopt.frontend.syntax.type_inference import infer_types
 
             return infer_types(self.py_func), None
         given = self._parameters.bind(args, kwargs)
@@ -390,7 +390,7 @@ def _unpickled(module: str, name: str, options: Options) -> Kernel[Any]:
 
 
 def _is_type(value: object) -> bool:
-    from polyopt.frontend.annotations import Annotation
+    from polyopt.frontend.syntax.annotations import Annotation
 
     return isinstance(value, ArrayType | ScalarType | ConstType | Annotation | type)
 
@@ -399,7 +399,7 @@ def _as_type(name: str, value: object, defaults: Any) -> ArgType:  # noqa: ANN40
     if isinstance(value, ArrayType | ScalarType | ConstType):
         return value
     if _is_type(value):
-        from polyopt.frontend.infer import from_annotation
+        from polyopt.frontend.syntax.type_inference import from_annotation
 
         found = from_annotation(value, 0)
         if found is not None:

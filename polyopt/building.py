@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from polyopt.capture.reads import Read, Recording
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import PolyoptError, ToolchainError
-from polyopt.frontend.argtypes import ArgType, ConstType, NeedConstant
+from polyopt.frontend.syntax.argtypes import ArgType, ConstType, NeedConstant
 from polyopt.ir.clock import now
 from polyopt.ir.host import DeviceProgram, Emitted
 from polyopt.ir.source import Signature, Source

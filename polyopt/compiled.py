@@ -14,7 +14,7 @@ from polyopt.building import Built, artefact_of, compile_stages, unpacked
 from polyopt.capture.guards import Guards, different, guards_of
 from polyopt.capture.reads import Read
 from polyopt.errors import InternalError, UsageError
-from polyopt.frontend.argtypes import ArgType
+from polyopt.frontend.syntax.argtypes import ArgType
 from polyopt.ir.source import ArrayArg, ConstArg, ScalarArg, Signature, Source
 from polyopt.runtime.check import check_call
 from polyopt.runtime.library import Loaded

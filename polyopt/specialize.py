@@ -13,7 +13,8 @@ import numpy as np
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ArgumentError
-from polyopt.frontend.argtypes import (
+from polyopt.frontend.arithmetic.folding import integer_text
+from polyopt.frontend.syntax.argtypes import (
     ArgType,
     ArrayType,
     ConstType,
@@ -22,7 +23,6 @@ from polyopt.frontend.argtypes import (
     ScalarType,
     SizeCondition,
 )
-from polyopt.frontend.folding import integer_text
 from polyopt.ir.expr import show
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
@@ -192,8 +192,8 @@ def with_decisions(
 
     These are conditions on sizes, and arguments that are truth values.
     """
-    from polyopt.frontend.decisions import with_conditions
-    from polyopt.frontend.pyfunc import undecided
+    from polyopt.frontend.program.decisions import with_conditions
+    from polyopt.frontend.reader.pyfunc import undecided
 
     renewed = types
     while True:

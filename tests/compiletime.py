@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from polyopt.frontend import build
-from polyopt.frontend.infer import infer_types
+from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.pipeline import compile_program
 from polyopt.targets import FpMode, Options, detect_machine
 from workloads import registry

@@ -151,7 +151,7 @@ def test_pages_name_no_absolute_places() -> None:
 
 
 def test_the_numpy_page_shows_the_tables(request: pytest.FixtureRequest) -> None:
-    from polyopt.frontend.numpy_guide import markdown
+    from polyopt.frontend.numpy.guide import markdown
 
     page = ROOT / "docs" / "numpy.md"
     head, mark, _ = page.read_text(encoding="utf-8").partition("compiler's own tables.\n\n")
@@ -161,8 +161,8 @@ def test_the_numpy_page_shows_the_tables(request: pytest.FixtureRequest) -> None
 
 
 def test_the_guide_names_what_the_tables_hold() -> None:
-    from polyopt.frontend.numpy_guide import How, rows
-    from polyopt.frontend.numpy_table import functions
+    from polyopt.frontend.numpy.guide import How, rows
+    from polyopt.frontend.numpy.table import functions
 
     found = [row.name for row in rows() if row.how in (How.COMPILED.value, How.PREDICATED.value)]
     assert sorted(found) == sorted(functions())

@@ -10,7 +10,8 @@ from types import ModuleType
 import pytest
 
 from polyopt.emit.functions import table as c_table
-from polyopt.frontend import numpy_table, python_table
+from polyopt.frontend.numpy import table as numpy_table
+from polyopt.frontend.python import table as python_table
 from polyopt.late import Table, names_of
 from tests.late_tables import Homes, table, tree
 
@@ -87,7 +88,7 @@ def test_modules_have_the_names_that_a_table_says_they_have(table: Table[object]
 
 
 def test_a_table_has_no_other_names() -> None:
-    table: Table[object] = Table("polyopt.frontend", "BUILTINS", {"sorting": "sorted"})
+    table: Table[object] = Table("polyopt.frontend", "BUILTINS", {"python.sorting": "sorted"})
     assert ("sorted" in table, "len" in table, list(table)) == (True, False, ["sorted"])
     with pytest.raises(KeyError):
         table["len"]

@@ -39,7 +39,7 @@ from polyopt.cli.subjects import Chosen, choose
 from polyopt.cli.typespec import parse_sizes
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import InternalError, Loc, PolyoptError, ScheduleError, UsageError, render
-from polyopt.frontend.claimed import LoopClaim, Said, Unclear, claims_in
+from polyopt.frontend.syntax.parallel_claims import LoopClaim, Said, Unclear, claims_in
 from polyopt.proof import certify
 from polyopt.report.claims import Subject
 from polyopt.report.findings import Accepted, Finding, Report, Skipped, Verdict

@@ -62,7 +62,7 @@ def command(
     as_json: bool,
 ) -> None:
     """Compile a function; write its text, header, schedule and certificate."""
-    from polyopt.frontend.infer import show_type
+    from polyopt.frontend.syntax.type_inference import show_type
 
     if output == STDOUT and as_json:
         raise click.UsageError("-o - prints the text, and --json prints something else")

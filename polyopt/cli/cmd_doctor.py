@@ -67,8 +67,8 @@ def command(context: click.Context, numpy_too: bool, as_json: bool) -> None:
 
 
 def _show_numpy(as_json: bool) -> None:
-    from polyopt.frontend.numpy_guide import GROUPS, MEANING, rows
-    from polyopt.frontend.numpy_table import METHODS, functions
+    from polyopt.frontend.numpy.guide import GROUPS, MEANING, rows
+    from polyopt.frontend.numpy.table import METHODS, functions
 
     if as_json:
         table = [asdict(row) for row in rows()]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyopt.errors import UsageError
-from polyopt.frontend.annotations import Annotation
+from polyopt.frontend.syntax.annotations import Annotation
 from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Param, evaluate
 from polyopt.ir.source import ArrayArg, Check, ConstArg, IntegerOf, ScalarArg, Signature, SizeOf
 from polyopt.ir.types import DType, Kind

@@ -20,7 +20,7 @@ from polyopt.errors import UsageError
 from polyopt.schedulefile import parse_setting, text_or_file, with_sizes
 
 if TYPE_CHECKING:
-    from polyopt.frontend.argtypes import ArgType
+    from polyopt.frontend.syntax.argtypes import ArgType
     from polyopt.ir.program import Program
     from polyopt.pipeline import Compilation
     from polyopt.targets import Options
@@ -49,7 +49,7 @@ def prepare(text: str, types: str | None, sizes: Mapping[str, int]) -> Prepared:
 def prepare_target(target: Target, types: str | None, sizes: Mapping[str, int]) -> Prepared:
     """Build the Program of a loaded target."""
     from polyopt.cli.typespec import parse_types
-    from polyopt.frontend.infer import infer_types
+    from polyopt.frontend.syntax.type_inference import infer_types
 
     found = parse_types(types, target.func) if types is not None else infer_types(target.func)
     return build_program(target, found, sizes)
@@ -58,7 +58,7 @@ def prepare_target(target: Target, types: str | None, sizes: Mapping[str, int]) 
 def build_program(target: Target, types: tuple[ArgType, ...], sizes: Mapping[str, int]) -> Prepared:
     """Build the Program; arguments whose value must be known get it from `sizes` or a default."""
     from polyopt.frontend import build
-    from polyopt.frontend.argtypes import ConstType, NeedConstant
+    from polyopt.frontend.syntax.argtypes import ConstType, NeedConstant
     from polyopt.ir.budget import Budget
     from polyopt.targets import seconds_to_compile
 
@@ -79,7 +79,7 @@ def build_program(target: Target, types: tuple[ArgType, ...], sizes: Mapping[str
 
 
 def _constant(target: Target, name: str, sizes: Mapping[str, int]) -> object:
-    from polyopt.frontend.infer import argument_loc
+    from polyopt.frontend.syntax.type_inference import argument_loc
 
     if name in sizes:
         return sizes[name]

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from polyopt.errors import UsageError
-from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, ScalarType
+from polyopt.frontend.syntax.argtypes import ArgType, ArrayType, ConstType, ScalarType
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from polyopt.errors import FrontendError
-from polyopt.frontend.annotations import Annotation
+from polyopt.frontend.syntax.annotations import Annotation
 from polyopt.tracing import recording, shapes
 from polyopt.tracing.kinds import known
 from polyopt.tracing.nodes import (

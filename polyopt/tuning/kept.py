@@ -11,7 +11,7 @@ from collections.abc import Callable
 from polyopt.capture.reads import Read
 from polyopt.dataclass import asdict, dataclass, replace
 from polyopt.errors import ToolchainError
-from polyopt.frontend.argtypes import ArgType, ConstType
+from polyopt.frontend.syntax.argtypes import ArgType, ConstType
 from polyopt.runtime import lookup
 from polyopt.runtime.fingerprint import versions
 from polyopt.runtime.records import RecordError, to_json

@@ -16,7 +16,7 @@ import numpy as np
 from polyopt.building import Built, build_kernel, compile_stages
 from polyopt.dataclass import replace
 from polyopt.errors import PolyoptError, UsageError
-from polyopt.frontend.argtypes import ArgType
+from polyopt.frontend.syntax.argtypes import ArgType
 from polyopt.ir.budget import Budget
 from polyopt.ir.scop import Scop
 from polyopt.ir.source import ArrayArg

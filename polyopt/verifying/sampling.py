@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from polyopt.dataclass import dataclass
-from polyopt.frontend.argtypes import ArgType, ConstType, ScalarType
+from polyopt.frontend.syntax.argtypes import ArgType, ConstType, ScalarType
 from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Param, evaluate, walk
 from polyopt.ir.source import ArrayArg, ConstArg, IntegerOf, Layout, ScalarArg, Signature
 from polyopt.ir.types import DType, Kind

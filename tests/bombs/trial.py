@@ -25,7 +25,12 @@ import numpy as np
 
 from tests.bombs.bomb import Bomb
 
-PRELOADED = ("polyopt.api", "polyopt.pipeline", "polyopt.frontend.pyfunc", "tests.bombs.trial")
+PRELOADED = (
+    "polyopt.api",
+    "polyopt.pipeline",
+    "polyopt.frontend.reader.pyfunc",
+    "tests.bombs.trial",
+)
 MEMORY = 3 << 30  # bytes of address space: a child that wants more ends in `MemoryError`
 
 

@@ -16,7 +16,7 @@ from polyopt.emit import emit_c, optimize_loops
 from polyopt.emit.lower import lower
 from polyopt.errors import ScheduleError
 from polyopt.frontend import build
-from polyopt.frontend.infer import infer_types
+from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.ir.expr import evaluate
 from polyopt.ir.interp import run_scop
 from polyopt.ir.loops import LoopFunction

@@ -17,7 +17,7 @@ import polyopt as po
 from polyopt.emit import optimize_loops
 from polyopt.emit.lower import lower
 from polyopt.frontend import build
-from polyopt.frontend.infer import infer_types
+from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Program
 from polyopt.machine import Machine

@@ -14,24 +14,16 @@ from typing import Any
 import numpy as np
 
 from polyopt.errors import PolyoptError
-from polyopt.frontend import (
-    assignments,
-    calls,
-    elementwise,
-    expressions,
-    folds,
-    loops,
-    promote,
-    reductions,
-    scans,
-    structure,
-    subscripts,
-    ufuncs,
-)
-from polyopt.frontend.folds import REDUCERS, Reducer
-from polyopt.frontend.infer import infer_types
-from polyopt.frontend.pyfunc import build
-from polyopt.frontend.ufuncs import UFUNCS
+from polyopt.frontend.arithmetic import elementwise
+from polyopt.frontend.numpy import axis_reductions, reductions, scans, ufuncs
+from polyopt.frontend.numpy.axis_reductions import REDUCERS, Reducer
+from polyopt.frontend.numpy.ufuncs import UFUNCS
+from polyopt.frontend.reader import assignments, calls, expressions, loops
+from polyopt.frontend.reader.pyfunc import build
+from polyopt.frontend.subscripts import basic
+from polyopt.frontend.syntax import structure
+from polyopt.frontend.syntax.type_inference import infer_types
+from polyopt.frontend.values import promote
 from polyopt.ir.expr import BinaryOp, Cast, Unary, UnaryOp
 from polyopt.ir.types import DType
 from polyopt.verifying import verify_program
@@ -262,12 +254,12 @@ MUTANTS = (
     mutant(
         "a sum of small integers is as narrow as they are",
         reads.row_sums,
-        edit(folds.summation_dtype, ("return DType.INT64", "return dtype")),
+        edit(axis_reductions.summation_dtype, ("return DType.INT64", "return dtype")),
     ),
     mutant(
         "a sum of unsigned numbers is signed",
         reads.unsigned_sum,
-        edit(folds.summation_dtype, ("return DType.UINT64", "return DType.INT64")),
+        edit(axis_reductions.summation_dtype, ("return DType.UINT64", "return DType.INT64")),
     ),
     mutant("`else` is lost", reads.signs, tree(_without_else)),
     mutant("operands are swapped", reads.difference, ufunc("subtract", _swapped)),
@@ -286,12 +278,14 @@ MUTANTS = (
     mutant(
         "a slice backwards starts one too late",
         reads.backwards,
-        edit(subscripts._cut_from_front, ("plus(extent, -1), extent", "plus(extent, -2), extent")),
+        edit(basic._cut_from_front, ("plus(extent, -1), extent", "plus(extent, -2), extent")),
     ),
     mutant(
         "another axis goes away",
         reads.along,
-        edit(folds.normal_axes, ("found.add(axis % rank)", "found.add((axis + 1) % rank)")),
+        edit(
+            axis_reductions.normal_axes, ("found.add(axis % rank)", "found.add((axis + 1) % rank)")
+        ),
     ),
     mutant(
         "`keepdims=` is ignored",
@@ -380,9 +374,9 @@ MUTANTS = (
     mutant(
         "a slice's end is not clipped",
         reads.head,
-        edit(subscripts._cut_clipped, ("return found or exact", "return start, integer(3)")),
+        edit(basic._cut_clipped, ("return found or exact", "return start, integer(3)")),
         edit(
-            subscripts._exact,
+            basic._exact,
             (
                 "select(less(bound, ZERO), maximum(plus(bound, size), low), minimum(bound, high))",
                 "select(less(bound, ZERO), maximum(plus(bound, size), low), "

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from polyopt.frontend.structure import Rewriter
+from polyopt.frontend.syntax.structure import Rewriter
 
 Around: TypeAlias = Callable[..., Any]
 

@@ -18,7 +18,7 @@ from polyopt.emit import optimize_loops
 from polyopt.emit.lower import lower
 from polyopt.emit.passes.nontemporal_stores import STRIP
 from polyopt.frontend import build
-from polyopt.frontend.infer import infer_types
+from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.ir.loops import LoopFunction, LoopKind
 from polyopt.ir.program import Program
 from polyopt.schedule import source_schedule

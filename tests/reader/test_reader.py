@@ -8,7 +8,7 @@ import pytest
 
 import polyopt as po
 from polyopt.frontend import build
-from polyopt.frontend.infer import infer_types
+from polyopt.frontend.syntax.type_inference import infer_types
 from tests.reader.algebra import Algebra
 from tests.reader.cases import read_samples, readings, workload_forms
 from tests.reader.reading import Verdict

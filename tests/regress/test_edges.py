@@ -10,7 +10,7 @@ import pytest
 
 import polyopt as po
 from polyopt.frontend import build
-from polyopt.frontend.infer import infer_types
+from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.pipeline import compile_program
 from polyopt.targets import Options, Target
 from tests.machines import NARROW

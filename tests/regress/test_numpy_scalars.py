@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.frontend.argtypes import ConstType, ScalarType
-from polyopt.frontend.infer import infer_types
+from polyopt.frontend.syntax.argtypes import ConstType, ScalarType
+from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.ir.types import DType
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.filterwarnings("ignore::RuntimeWarning")]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from polyopt.errors import FrontendError, PolyoptError
-from polyopt.frontend.codes import RaisingError
+from polyopt.frontend.values.codes import RaisingError
 from polyopt.ir.interp import run_program
 from polyopt.ir.program import Repeat
 from tests.unit.frontend.harness import agree, compiled

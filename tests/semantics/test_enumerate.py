@@ -12,7 +12,7 @@ import pytest
 
 from polyopt.errors import UsageError
 from polyopt.frontend import build
-from polyopt.frontend.infer import infer_types
+from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.machine import Machine
 from tests.oracle.enumerate import NotCalled, enumerate_call
 from tests.oracle.run_source import TooLong

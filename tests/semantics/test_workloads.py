@@ -67,7 +67,7 @@ def stages(workload: str, form: str, machine: str, fp: str = "strict") -> Compil
 @cache
 def _program(workload: str, form: str) -> Any:
     from polyopt.frontend import build
-    from polyopt.frontend.infer import infer_types
+    from polyopt.frontend.syntax.type_inference import infer_types
 
     func = registry.get(workload).forms[form]
     return build(func, infer_types(func))

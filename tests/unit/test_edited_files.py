@@ -26,7 +26,7 @@ def func(x):
 x = np.array([1.0, 2.0])
 result = func(x)
 assert result.tolist() == func.py_func(x).tolist(), (result, func.py_func(x))
-print(result[0], "polyopt.frontend.pyfunc" not in sys.modules)
+print(result[0], "polyopt.frontend.reader.pyfunc" not in sys.modules)
 """
 FILES = {
     "main.py": MAIN,

@@ -10,7 +10,7 @@ from polyopt import pipeline, proving
 from polyopt.emit.regions import nodes
 from polyopt.errors import BudgetError
 from polyopt.frontend import build
-from polyopt.frontend.infer import infer_types
+from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.ir.loops import Declare, DeclareArray
 from polyopt.targets import Options, Target, detect_machine
 

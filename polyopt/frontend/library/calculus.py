@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from polyopt.frontend.library.asking import refused, require_extent
-from polyopt.frontend.rules import Written
+from polyopt.frontend.numpy.table_rules import Written
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:

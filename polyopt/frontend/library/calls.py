@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from polyopt.frontend.library.asking import grids, refused
-from polyopt.frontend.rules import Written
+from polyopt.frontend.numpy.table_rules import Written
 
 
 def fromfunction(function: Any, shape: Any, *, dtype: Any = float) -> Any:

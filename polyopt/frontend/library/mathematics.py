@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from polyopt.frontend.rules import Written
+from polyopt.frontend.numpy.table_rules import Written
 
 
 def isclose(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:

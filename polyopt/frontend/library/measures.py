@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from polyopt.frontend.library.asking import refused
-from polyopt.frontend.rules import Written
+from polyopt.frontend.numpy.table_rules import Written
 
 
 def average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from polyopt.frontend.library.asking import refused, repeated
-from polyopt.frontend.rules import Written
+from polyopt.frontend.numpy.table_rules import Written
 
 
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:

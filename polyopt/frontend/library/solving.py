@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from polyopt.frontend.rules import Written
+from polyopt.frontend.numpy.table_rules import Written
 
 
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:

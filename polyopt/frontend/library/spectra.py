@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from polyopt.frontend.rules import Written
+from polyopt.frontend.numpy.table_rules import Written
 
 
 def fftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Any:

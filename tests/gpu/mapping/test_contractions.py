@@ -11,7 +11,7 @@ from polyopt.emit.gpu import device_loops
 from polyopt.emit.lower import lower
 from polyopt.emit.regions import nodes
 from polyopt.frontend import build
-from polyopt.frontend.argtypes import ArrayType
+from polyopt.frontend.syntax.argtypes import ArrayType
 from polyopt.ir.expr import show
 from polyopt.ir.loops import DeclareArray, Kernel, Space
 from polyopt.ir.source import Layout

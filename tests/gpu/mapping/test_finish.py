@@ -14,7 +14,7 @@ from polyopt.emit.lower import lower
 from polyopt.emulator import DeviceFault
 from polyopt.errors import ScheduleError
 from polyopt.frontend import build
-from polyopt.frontend.infer import infer_types
+from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.ir.expr import Iter, Load
 from polyopt.ir.loops import Assign, Barrier, Body, Kernel, LoopFunction
 from polyopt.proof.certification import certify

@@ -11,7 +11,7 @@ import pytest
 
 import polyopt as po
 from polyopt.frontend import build
-from polyopt.frontend.infer import infer_types
+from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.ir.scop import Scop
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
 from polyopt.transforms import Contract, Pack, Shift

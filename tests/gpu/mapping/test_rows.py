@@ -15,7 +15,7 @@ import polyopt.emulator
 from polyopt.emulator import DeviceFault, EmulatedProvider
 from polyopt.errors import IllegalSchedule
 from polyopt.frontend import build
-from polyopt.frontend.infer import infer_types
+from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.hosting.devices import provider_for
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop

@@ -12,7 +12,7 @@ import pytest
 import polyopt as po
 from polyopt.errors import FrontendError
 from polyopt.frontend import build
-from polyopt.frontend.called import LIBRARY, resolve
+from polyopt.frontend.numpy.callback_table import LIBRARY, resolve
 from polyopt.ir.program import Invoke, all_parts
 from tests.unit.frontend.harness import agree, compiled, equal_to_python, type_of
 

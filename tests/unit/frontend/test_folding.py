@@ -11,7 +11,7 @@ import pytest
 
 import polyopt as po
 from polyopt.errors import PolyoptError
-from polyopt.frontend.folding import integer_text
+from polyopt.frontend.arithmetic.folding import integer_text
 
 BOMBS = {
     "a[0] = ([1] * 10**9)[0]": "PO0180",

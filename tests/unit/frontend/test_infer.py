@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 import polyopt as po
 from polyopt.errors import UsageError
-from polyopt.frontend.infer import infer_types, show_type
+from polyopt.frontend.syntax.type_inference import infer_types, show_type
 
 N = 5  # a module name that arguments hide
 

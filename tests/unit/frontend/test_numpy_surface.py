@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from polyopt.frontend.numpy_table import METHODS, functions
+from polyopt.frontend.numpy.table import METHODS, functions
 from tests.unit.frontend.harness import agree
 
 

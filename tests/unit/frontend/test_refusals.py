@@ -11,8 +11,8 @@ import pytest
 
 from polyopt.errors import FrontendError
 from polyopt.frontend import build
-from polyopt.frontend.argtypes import ArrayType
-from polyopt.frontend.codes import CODES
+from polyopt.frontend.syntax.argtypes import ArrayType
+from polyopt.frontend.values.codes import CODES
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 from tests.unit.frontend import refused

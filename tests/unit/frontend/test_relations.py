@@ -355,7 +355,7 @@ def test_dtypes_of_results(dtype: type) -> None:
 
 
 def test_annotations_unify_and_name_sizes() -> None:
-    from polyopt.frontend.annotations import f64
+    from polyopt.frontend.syntax.annotations import f64
 
     def kernel(A, b, c):
         b[0] = A[0, 0]

@@ -14,7 +14,7 @@ import pytest
 from polyopt.emit import emit_c
 from polyopt.errors import Loc
 from polyopt.frontend import build
-from polyopt.frontend.infer import infer_types
+from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Param
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Bind, Program, all_parts

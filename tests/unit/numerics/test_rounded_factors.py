@@ -8,7 +8,7 @@ import numpy as np
 import polyopt as po
 from polyopt.bounding import bounds_of
 from polyopt.frontend import build
-from polyopt.frontend.infer import infer_types
+from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.schedule.reductions import reassociated, rounding
 
 

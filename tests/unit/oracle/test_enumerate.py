@@ -15,7 +15,7 @@ from polyopt.emit.lower import lower
 from polyopt.emit.nodes import nested, with_nested
 from polyopt.emit.passes.fma import contract
 from polyopt.frontend import build
-from polyopt.frontend.infer import infer_types
+from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

@@ -13,7 +13,7 @@ from typing import Any
 from polyopt.emit import optimize_loops
 from polyopt.emit.lower import lower
 from polyopt.frontend import build
-from polyopt.frontend.infer import infer_types
+from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.ir.expr import Compare, CompareOp, Const, Expr, Iter, Load, Param, Symbol
 from polyopt.ir.loops import Assign, Body, For, If, LoopFunction, LoopKind, Node
 from polyopt.ir.program import Program

@@ -58,8 +58,8 @@ ELSEWHERE = {
     "polyopt.emit.gpu",
     "polyopt.emit.register_transpose",
     "polyopt.frontend.library.sets",
-    "polyopt.frontend.math_table",
-    "polyopt.frontend.sorting",
+    "polyopt.frontend.python.math_functions",
+    "polyopt.frontend.python.sorting",
     "polyopt.hosting",
     "polyopt.ir.interp",
     "polyopt.proof.block_accesses",
@@ -82,7 +82,7 @@ def test_a_first_call_imports_what_its_program_needs(tmp_path: Path) -> None:
 
 @pytest.mark.toolchain
 def test_a_call_from_the_cache_leaves_out_what_only_others_need(tmp_path: Path) -> None:
-    names = ("islpy", "numpy.ma", "polyopt.pipeline", "polyopt.frontend.builder")
+    names = ("islpy", "numpy.ma", "polyopt.pipeline", "polyopt.frontend.program.builder")
     said = [_said(tmp_path, PROGRAM, *names) for _ in range(2)]
     assert "islpy" in said[0]
     assert said[1] == []

@@ -10,7 +10,7 @@ import pytest
 import polyopt as po
 from polyopt.errors import IllegalSchedule
 from polyopt.frontend import build
-from polyopt.frontend.infer import infer_types
+from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.ir.expr import BinaryOp
 from polyopt.ir.loops import LoopKind
 from polyopt.schedule import source_schedule

@@ -9,7 +9,7 @@ import pytest
 
 import polyopt as po
 from polyopt.frontend import build
-from polyopt.frontend.infer import infer_types
+from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.schedule import legality, source_schedule
 from polyopt.schedule.demo import demo
 from polyopt.schedule.legality import check_legal

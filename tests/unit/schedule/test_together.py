@@ -7,7 +7,7 @@ import pytest
 
 import polyopt as po
 from polyopt.frontend import build
-from polyopt.frontend.infer import infer_types
+from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.schedule import data, source_schedule
 from polyopt.schedule.schedule import attempt_each
 from polyopt.transforms import Contract, Dimension, LayOut

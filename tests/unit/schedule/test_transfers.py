@@ -9,7 +9,7 @@ import pytest
 
 import polyopt as po
 from polyopt.frontend import build
-from polyopt.frontend.infer import infer_types
+from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.schedule.transfers import overwritten
 
 MATRIX, VECTOR = po.f64["N,M"], po.i64["N"]

@@ -15,9 +15,9 @@ import pytest
 
 import polyopt as po
 from polyopt.cli.app import run
-from polyopt.frontend.infer import infer_types
-from polyopt.frontend.pyfunc import build
-from polyopt.frontend.ufuncs import UFUNCS
+from polyopt.frontend.numpy.ufuncs import UFUNCS
+from polyopt.frontend.reader.pyfunc import build
+from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Const, Param
 from polyopt.ir.source import Check
 from polyopt.verifying import verify_program

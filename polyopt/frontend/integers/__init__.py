@@ -1,0 +1,1 @@
+"""Integer expressions of sizes and loop variables: ranges, limits, what is affine."""

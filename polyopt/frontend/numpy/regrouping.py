@@ -1,0 +1,359 @@
+"""reshape, ravel, flatten: which dimensions are merged, which are split, by what the sizes say.
+
+In: an array value and a shape.  Out: a view where NumPy gives one, else a new array value.
+Dimensions that correspond are kept apart, so that most reshapes cost nothing.
+Refuses: shapes whose sizes differ (PO0140, at a call PO0173), orders other than C and F (PO0151).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from polyopt.dataclass import dataclass
+from polyopt.errors import Loc
+from polyopt.frontend.integers.affine_integers import (
+    ONE,
+    ZERO,
+    compare,
+    constant,
+    floordiv,
+    is_affine,
+    minus,
+    negated,
+)
+from polyopt.frontend.numpy.axis_reductions import with_unit_axes
+from polyopt.frontend.numpy.call_arguments import Arguments, extents, is_none, tensor
+from polyopt.frontend.numpy.creation import copied
+from polyopt.frontend.numpy.reshaping import transposed, without_axes
+from polyopt.frontend.numpy.table_rules import Rule
+from polyopt.frontend.program.builder import Builder
+from polyopt.frontend.program.facts import Facts
+from polyopt.frontend.program.memory import forced
+from polyopt.frontend.values.codes import refuse
+from polyopt.frontend.values.computed_sizes import (
+    as_affine,
+    divided,
+    factored,
+    product,
+    reduced,
+    safe,
+)
+from polyopt.frontend.values.constants import as_sequence
+from polyopt.frontend.values.merged_dimensions import join, merge, split
+from polyopt.frontend.values.shapes import equate
+from polyopt.frontend.values.values import Index, Known, Number, Tensor, Value, remapped
+from polyopt.frontend.values.values import Sequence as Items
+from polyopt.ir.expr import Binary, BinaryOp, CompareOp, Const, Expr, Iter, integer, show, walk
+
+
+def reshape(b: Builder, args: Arguments) -> Value:
+    """np.reshape, ndarray.reshape: C and F order, one extent may be -1"""
+    if len(args.values) > 2:
+        whole = (args.values[0], Items(args.values[1:]))
+        args = Arguments(args.name, whole, args.keywords, args.loc)
+    array, shape, order = args.take("a shape", "order")
+    value = forced(b, tensor(b, array, args.loc))
+    if is_none(shape):
+        refuse("PO0151", "np.reshape without a shape", args.loc)
+    parts = as_sequence(shape)
+    sizes = parts.items if isinstance(parts, Items) else (shape,)
+    return _ordered(b, value, sizes, order, args.loc)
+
+
+def ravel(b: Builder, args: Arguments) -> Value:
+    """np.ravel, ndarray.ravel: C and F order"""
+    array, order = args.take("a", "order")
+    value = forced(b, tensor(b, array, args.loc))
+    if isinstance(order, Known) and order.value == "F":
+        value = transposed(_without_gaps(transposed(value)))
+    else:
+        value = _without_gaps(value)
+    return _ordered(b, value, (Known(-1),), order, args.loc)
+
+
+def flatten(b: Builder, args: Arguments) -> Value:
+    """ndarray.flatten: a copy; C and F order"""
+    found = ravel(b, args)
+    assert isinstance(found, Tensor)
+    return copied(found)
+
+
+def _ordered(
+    b: Builder, value: Tensor, sizes: Sequence[Value], order: Value, loc: Loc | None
+) -> Tensor:
+    """Return `value` in another shape, elements counted in C or F order."""
+    known = order.value if isinstance(order, Known) else order
+    if known not in (None, "C", "F"):
+        refuse("PO0151", "another order than 'C' and 'F'", loc, "leave `order=` out")
+    if known != "F":
+        return reshaped(b, value, _target(b, value, sizes, loc), loc)
+    back = _target(b, transposed(value), tuple(reversed(sizes)), loc)
+    return transposed(reshaped(b, transposed(value), back, loc))
+
+
+def _target(b: Builder, value: Tensor, sizes: Sequence[Value], loc: Loc | None) -> Index:
+    """Return the new extents; a -1 becomes what is left."""
+    open_places = [place for place, size in enumerate(sizes) if _is_minus_one(size)]
+    if len(open_places) > 1:
+        refuse("PO0151", "more than one -1 in a shape", loc, "only one extent can be left open")
+    given = [size for size in sizes if not _is_minus_one(size)]
+    shape = list(extents(b, Items(tuple(given)), loc))
+    if open_places:
+        known, total = product_of(b.facts, shape), product_of(b.facts, value.shape)
+        if constant(known) is None or constant(known) == 0:
+            message = f"an extent of -1 is open where the others make `{show(known)}`, if that is 0"
+            _require(
+                b, CompareOp.NE, known, ZERO, "PO0173", message, loc, "write the extent itself"
+            )
+        rest = divided(total, known)
+        rest = floordiv(total, known) if rest is None else rest
+        found = as_affine(b.facts, rest)
+        if not is_affine(found):
+            found = b.dynamic(safe(rest), "size")
+            b.bounds[found] = total
+        shape.insert(open_places[0], found)
+    return tuple(shape)
+
+
+def _is_minus_one(size: Value) -> bool:
+    match size:
+        case Known(value=int(value)):
+            return value == -1
+        case Number(expr=Const(value=int(value))):
+            return value == -1
+        case _:
+            return False
+
+
+def product_of(facts: Facts, shape: Sequence[Expr]) -> Expr:
+    """Return the product of extents over the parameters that a call gives, in one order."""
+    return reduced(product(facts.expanded(extent) for extent in shape))
+
+
+# -- reshaping --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Neighbouring dimensions `old` that become the neighbouring dimensions `new`."""
+
+    old: tuple[int, ...]
+    new: tuple[int, ...]
+
+
+def reshaped(b: Builder, value: Tensor, target: Index, loc: Loc | None) -> Tensor:
+    """Return the elements of `value` in row-major order as an array of shape `target`."""
+    if value.merged is not None:
+        value = value.merged.source
+    bare = without_axes(value, tuple(d for d, e in enumerate(value.shape) if e == ONE))
+    unit = tuple(d for d, extent in enumerate(target) if extent == ONE)
+    wanted = tuple(extent for extent in target if extent != ONE)
+    if not bare.shape or not wanted:
+        _require_equal(b, bare.shape, wanted, loc)
+        return with_unit_axes(remapped(bare, wanted, lambda _: (ZERO,) * bare.rank), unit)
+    middle: list[Expr] = []
+    counts: list[int] = []
+    rules: list[tuple[Block, int]] = []  # with the first of its dimensions in the middle
+    pieces = blocks(b.facts, bare.shape, wanted)
+    if not all(_can_merge(bare, block.old) for block in pieces):
+        bare = copied(bare)
+    for block in pieces:
+        old = tuple(bare.shape[d] for d in block.old)
+        new = tuple(wanted[d] for d in block.new)
+        rules.append((block, len(middle)))
+        if len(new) == 1:
+            if len(old) == 1:
+                old = (equate(b, old[0], new[0], "np.reshape", loc),)
+            else:
+                _require_equal(b, old, new, loc)
+            middle += old
+            counts.append(len(old))
+        else:
+            _require_equal(b, old, new, loc)
+            middle += new
+            counts += [1] * len(new)
+    shape = tuple(middle)
+
+    def index(inner: Index) -> Index:
+        found: list[Expr] = []
+        for block, first in rules:
+            if len(block.new) == 1:
+                found += inner[first : first + len(block.old)]
+                continue
+            part = slice(first, first + len(block.new))
+            position = join(inner[part], shape[part])
+            found += split(position, tuple(bare.shape[d] for d in block.old))
+        return tuple(found)
+
+    apart = remapped(bare, shape, index) if max(len(r.new) for r, _ in rules) > 1 else bare
+    return with_unit_axes(merge(apart, counts, wanted), unit)
+
+
+def _without_gaps(value: Tensor) -> Tensor:
+    """Return `value` as a view only where NumPy's ravel gives one: in contiguous memory."""
+    source = value if value.merged is None else value.merged.source
+    view = source.view
+    if view is None:
+        return value
+    first = _first_in_row(source, tuple(range(source.rank)))
+    is_whole = first is not None and first + source.rank == len(view.buffer.shape)
+    return value if is_whole else copied(value)
+
+
+def _can_merge(value: Tensor, dims: tuple[int, ...]) -> bool:
+    """Whether NumPy's reshape makes one dimension of `dims` without a copy."""
+    return len(dims) == 1 or value.view is None or _first_in_row(value, dims) is not None
+
+
+def _first_in_row(value: Tensor, dims: tuple[int, ...]) -> int | None:
+    """Return where the neighbouring dimensions `dims` begin in the array that `value` is a view of.
+
+    None where they do not, as far as the kernel knows, pass through its memory without gaps.
+    """
+    assert value.view is not None
+    buffer = value.view.buffer
+    places = tuple(Iter(f"?{d}") for d in range(value.rank))
+    used = value.view.index(places)
+    if not dims:
+        return len(used)
+    mine = tuple(places[d] for d in dims)
+    first = next((k for k, part in enumerate(used) if _is_from_somewhere(part, mine[0])), -1)
+    row, inner = range(first, first + len(dims)), slice(first + 1, first + len(dims))
+    others = (part for k, part in enumerate(used) if k not in row)
+    if (
+        buffer.layout.value != "c"
+        or first < 0
+        or used[inner] != mine[1:]
+        or any(part in mine for other in others for part in walk(other))
+        or tuple(value.shape[d] for d in dims[1:]) != buffer.shape[inner]
+    ):
+        return None
+    return first
+
+
+def _is_from_somewhere(part: Expr, place: Iter) -> bool:
+    """Whether a subscript is `place`, or is so many elements after it."""
+    return place in walk(part) and place not in walk(minus(part, place))
+
+
+def _require_equal(b: Builder, old: Sequence[Expr], new: Sequence[Expr], loc: Loc | None) -> None:
+    """Require two shapes to have equally many elements."""
+    one, other = product_of(b.facts, old), product_of(b.facts, new)
+    if one == other:
+        return
+    message = f"np.reshape of {_shown(old)} to {_shown(new)} needs as many elements"
+    code = "PO0140" if constant(one) is not None and constant(other) is not None else "PO0173"
+    hint = "give a shape whose product is the array's size"
+    _require(b, CompareOp.EQ, one, other, code, message, loc, hint)
+
+
+def _require(
+    b: Builder,
+    op: CompareOp,
+    left: Expr,
+    right: Expr,
+    code: str,
+    message: str,
+    loc: Loc | None,
+    hint: str,
+) -> None:
+    """Require a relation of two products: of the call, or here if sizes are found on the way."""
+    condition = compare(op, as_affine(b.facts, left), as_affine(b.facts, right))
+    if is_affine(condition):
+        if not b.always(condition):
+            b.demand(condition, code, message, loc, hint)
+        return
+    b.fail_where(negated(compare(op, left, right)), b.fault(code, message, loc, hint))
+
+
+def _shown(shape: Sequence[Expr]) -> str:
+    return f"({', '.join(show(extent) for extent in shape)})"
+
+
+# -- which dimensions correspond ----------------------------------------------------------------
+
+
+def blocks(facts: Facts, old: Index, new: Index) -> list[Block]:
+    """Return the finest blocks of dimensions whose sizes are seen to be equal."""
+    result: list[Block] = []
+    start, end = (0, 0), (len(old), len(new))
+    tail: list[Block] = []
+    while end[0] and end[1] and old[end[0] - 1] == new[end[1] - 1]:
+        end = (end[0] - 1, end[1] - 1)
+        tail.insert(0, Block((end[0],), (end[1],)))
+    while start[0] < end[0] and start[1] < end[1]:
+        stop = _block_end(facts, old[: end[0]], new[: end[1]], start)
+        if stop == (end[0], end[1]) or start == stop:
+            break
+        result.append(Block(tuple(range(start[0], stop[0])), tuple(range(start[1], stop[1]))))
+        start = stop
+    rest = Block(tuple(range(start[0], end[0])), tuple(range(start[1], end[1])))
+    if rest.old and rest.new:
+        result.append(rest)
+    elif rest.old or rest.new:  # the sizes left over must be one: join them to a neighbour
+        neighbour = (tail or result).pop(0 if tail else -1)
+        both = Block(
+            tuple(sorted((*rest.old, *neighbour.old))), tuple(sorted((*rest.new, *neighbour.new)))
+        )
+        (tail.insert(0, both) if tail or not result else result.append(both))
+    return [*result, *tail]
+
+
+def _block_end(facts: Facts, old: Index, new: Index, start: tuple[int, int]) -> tuple[int, int]:
+    """Return where the smallest block from `start` with equal products ends."""
+    i, j = start[0] + 1, start[1] + 1
+    while True:
+        one = _Size.of(product_of(facts, old[start[0] : i]))
+        other = _Size.of(product_of(facts, new[start[1] : j]))
+        if one == other:
+            return i, j
+        grows = (i < len(old) and not other.divides(one), j < len(new) and not one.divides(other))
+        if not any(grows):
+            return len(old), len(new)
+        i, j = i + grows[0], j + grows[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """A product: a constant and factors; `a // k * k` counts as `a`, since it must be equal."""
+
+    scale: int
+    factors: tuple[Expr, ...]
+
+    @staticmethod
+    def of(expr: Expr) -> _Size:
+        scale, factors = factored(expr)
+        while True:
+            for whole in factors:
+                if not (isinstance(whole, Binary) and whole.op is BinaryOp.FLOORDIV):
+                    continue
+                rest = list(factors)
+                rest.remove(whole)
+                less = divided(product_times(scale, rest), whole.right)
+                if less is not None:
+                    break
+            else:
+                return _Size(scale, factors)
+            scale, factors = factored(reduced(product((less, whole.left))))
+
+    def divides(self, other: _Size) -> bool:
+        """Whether `other` is seen to be a multiple."""
+        missing = Counter(self.factors) - Counter(other.factors)
+        return not missing and self.scale != 0 and other.scale % self.scale == 0
+
+
+def product_times(scale: int, factors: Sequence[Expr]) -> Expr:
+    """Return `scale` times the product of `factors`."""
+    return product((integer(scale), *factors))
+
+
+FUNCTIONS: dict[str, Rule] = {
+    "reshape": reshape,
+    "ravel": ravel,
+}
+METHODS: dict[str, Rule] = {
+    "reshape": FUNCTIONS["reshape"],
+    "ravel": FUNCTIONS["ravel"],
+    "flatten": flatten,
+}

@@ -1,0 +1,30 @@
+"""What the tables of functions say of a call: a rule that makes its value, or Python to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from polyopt.dataclass import dataclass
+from polyopt.frontend.numpy.call_arguments import Arguments
+from polyopt.frontend.program.builder import Builder
+from polyopt.frontend.values.values import Value
+
+Rule: TypeAlias = Callable[[Builder, Arguments], Value]
+
+
+@dataclass(frozen=True, slots=True)
+class OnMasked:
+    """A rule that knows elements under a mask; the others get them as an array."""
+
+    rule: Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A function of `frontend/library` in place of a rule."""
+
+    function: Callable[..., Any]
+
+
+AnyRule: TypeAlias = Rule | OnMasked | Written

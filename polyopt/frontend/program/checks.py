@@ -1,0 +1,171 @@
+"""Demands become checks of the call: the sizes for which some instance would violate them.
+
+In: demands with their scopes.  Out: `Check` records whose conditions are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import islpy as isl
+
+from polyopt.dataclass import dataclass
+from polyopt.frontend.integers.affine_integers import is_affine, negated
+from polyopt.frontend.program.builder import Demand
+from polyopt.frontend.program.marks import Binding, Mark, dynamic_params
+from polyopt.frontend.program.regions import Known, inner_scope
+from polyopt.frontend.program.renaming import Renaming, renamed_scope
+from polyopt.frontend.program.statement_domains import Loop, Scope, domain_of, scope_exprs
+from polyopt.frontend.values.codes import refuse
+from polyopt.ir.affine import condition_set, param_space
+from polyopt.ir.clock import checkpoint
+from polyopt.ir.expr import Expr
+from polyopt.ir.isl_ast import condition_expr
+from polyopt.ir.program import Require
+from polyopt.ir.source import Check, Fault
+
+OUTSIDE = "PO0170"
+NEVER_INSIDE = "no array is large enough: end the loop sooner, or start it later"
+
+
+def checks_of(
+    demands: Sequence[Demand], rename: Renaming, params: tuple[str, ...], context: isl.Set
+) -> tuple[Check, ...]:
+    """Return the checks, in source order; a demand implied by earlier ones makes none."""
+    result: list[Check] = []
+    known = context
+    seen: set[tuple[Scope, Expr]] = set()
+    for demand in demands:
+        if (demand.scope, demand.condition) in seen:
+            continue
+        checkpoint()
+        _require_affine(demand)
+        seen.add((demand.scope, demand.condition))
+        allowed = _allowed(demand, rename, params)
+        if known.is_subset(allowed):
+            continue
+        rest = known.intersect(allowed)
+        if rest.is_empty():
+            refuse(demand.code, demand.message, demand.loc, demand.hint)
+        wanted = allowed.gist(known).coalesce()
+        condition = condition_expr(wanted, frozenset(params))
+        hint = _hint(demand, rest, rename, params)
+        result.append(Check(condition, demand.code, demand.message, demand.loc, hint))
+        known = rest.coalesce()
+    return tuple(result)
+
+
+def _hint(demand: Demand, rest: isl.Set, rename: Renaming, params: tuple[str, ...]) -> str | None:
+    """Return what helps where a demand fails: no array is large enough if only empty loops pass."""
+    if demand.code != OUTSIDE or not demand.scope.loops:
+        return demand.hint
+    runs = domain_of(renamed_scope(rename, demand.scope), params, "D").params()
+    return demand.hint if not rest.intersect(runs).is_empty() else NEVER_INSIDE
+
+
+def _require_affine(demand: Demand) -> None:
+    if not is_affine(demand.condition):
+        refuse(demand.code, f"{demand.message}: no affine check tells", demand.loc, demand.hint)
+
+
+def _allowed(demand: Demand, rename: Renaming, params: tuple[str, ...]) -> isl.Set:
+    """Return the parameter values at which no instance violates the demand."""
+    scope = renamed_scope(rename, demand.scope)
+    violated = scope.under(negated(rename.expr(demand.condition)))
+    bad = domain_of(violated, params, "D").params()
+    return bad.complement()
+
+
+def context_of(context: isl.Set, checks: tuple[Check, ...], params: tuple[str, ...]) -> isl.Set:
+    """Return what the checks tell of the sizes, as one conjunction.
+
+    A check such as "n >= 1 unless the loop is empty" is a union; what all its parts say is kept.
+    """
+    result = context
+    for check in checks:
+        passing = condition_set(check.condition, param_space(params)).intersect(context)
+        result = result.intersect(passing.coalesce().simple_hull().to_set())
+    return result.coalesce().remove_redundancies()
+
+
+def passing_of(
+    context: isl.Set, checks: tuple[Check, ...], params: tuple[str, ...]
+) -> tuple[isl.Set, ...]:
+    """Return the sizes that pass each check of which `context` tells a part only."""
+    space = param_space(params)
+    passing = (condition_set(check.condition, space) for check in checks)
+    return tuple(allowed for allowed in passing if not context.is_subset(allowed))
+
+
+# -- while the kernel runs --------------------------------------------------------------------
+
+
+def is_dynamic(demand: Demand) -> bool:
+    """Whether a demand is about sizes found, or iterations that happen, while the kernel runs."""
+    return bool(_names(demand)) or any(loop.going for loop in demand.scope.loops)
+
+
+def _names(demand: Demand) -> frozenset[str]:
+    return dynamic_params(*scope_exprs(demand.scope), demand.condition)
+
+
+@dataclass(frozen=True, eq=False)
+class DynamicChecks:
+    """Demands about dynamic sizes and iterations, each checked as soon as it can be.
+
+    That is when the last of its sizes is bound, or at the start of every iteration of the innermost
+    loop that data ends.
+    """
+
+    demands: Sequence[Demand]
+    marks: Sequence[Mark]
+    rename: Renaming
+    faults: list[Fault]
+
+    def after(
+        self, place: str, loops: Sequence[Loop], known: Known
+    ) -> list[tuple[isl.Set, Require]]:
+        """Return what must hold inside the region's `loops` from `place` on.
+
+        `place` is a size that was bound, or the variable that the innermost loop goes on by.
+        """
+        result: list[tuple[isl.Set, Require]] = []
+        seen: set[tuple[Scope, Expr]] = set()
+        context = known.context
+        for demand in self.demands:
+            if self._place(demand) != place or (demand.scope, demand.condition) in seen:
+                continue
+            seen.add((demand.scope, demand.condition))
+            _require_affine(demand)
+            allowed = self._allowed(demand, len(loops), known)
+            if context.is_subset(allowed):
+                continue
+            wanted = allowed.gist(context).coalesce()
+            condition = condition_expr(wanted, frozenset(known.params))
+            result.append((allowed, Require(condition, self._fault(demand))))
+            context = context.intersect(allowed).coalesce()
+        return result
+
+    def _place(self, demand: Demand) -> str:
+        names = _names(demand)
+        going = [loop.going.array for loop in demand.scope.loops if loop.going is not None]
+        for mark in reversed(self.marks):
+            if isinstance(mark.what, Binding) and mark.what.param in names:
+                inside = {loop.going.array for loop in mark.scope.loops if loop.going is not None}
+                if not going or going[-1] in inside:
+                    return self.rename.params[mark.what.param]
+                break
+        return going[-1]
+
+    def _allowed(self, demand: Demand, depth: int, known: Known) -> isl.Set:
+        """Return the values of what is known at which no instance violates the demand."""
+        scope = inner_scope(renamed_scope(self.rename, demand.scope), depth, known)
+        condition = known.outside(self.rename.expr(demand.condition))
+        bad = domain_of(scope.under(negated(condition)), known.params, "D").params()
+        return bad.complement()
+
+    def _fault(self, demand: Demand) -> int:
+        fault = Fault(demand.code, demand.message, demand.loc, demand.hint)
+        if fault not in self.faults:
+            self.faults.append(fault)
+        return self.faults.index(fault)

@@ -1,0 +1,228 @@
+"""Copies that stand for one of several arrays, where Python has another name of the array itself.
+
+In: a copy and the arrays it may stand for.  Out: nothing; refuses what tells it from the original:
+writes into the copy (`pins.refuse_write`), writes into the arrays while it is read (PO0160).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyopt.dataclass import dataclass
+from polyopt.errors import Loc
+from polyopt.frontend.integers.affine_integers import TRUE, ZERO, both, compare, is_affine, plus
+from polyopt.frontend.program.builder import Builder, Draft, arrays_of
+from polyopt.frontend.program.control_flow import Flow, Item, place_of, shared_loops
+from polyopt.frontend.program.marks import Invocation, Mark
+from polyopt.frontend.program.memory import stored
+from polyopt.frontend.program.statement_domains import Loop, Scope, holds_nowhere, scope_exprs
+from polyopt.frontend.values.codes import refuse
+from polyopt.frontend.values.values import Buffer, Tensor, is_same_view
+from polyopt.ir.expr import CompareOp, Expr, Iter, rewrite
+
+HINT = "take a `.copy()` where a copy is meant, or write the cases out in an `if`"
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """`copy` stands for one of the arrays `sources` from the place `scope` on.
+
+    `view`: it is the memory of a name, which stands for these elements until it is bound again.
+    """
+
+    copy: str
+    sources: frozenset[str]
+    scope: Scope
+    reason: str
+    loc: Loc | None
+    view: Tensor | None = None
+
+
+def picked_side(b: Builder, value: Tensor, sides: tuple[Tensor, Tensor], loc: Loc | None) -> Tensor:
+    """Return `sides[0] if condition else sides[1]`, whose elements are those of `value`."""
+    if is_same_view(*sides):
+        return sides[0]
+    if all(side.view is None for side in sides):
+        return value
+    copy = stored(b, value, "picked")
+    assert copy.view is not None
+    stand_for(b, copy.view.buffer, sides, "a conditional expression picks one of two arrays", loc)
+    return copy
+
+
+def stand_for(
+    b: Builder, copy: Buffer, sides: Sequence[Tensor], reason: str, loc: Loc | None
+) -> None:
+    """Note that `copy` stands for one of `sides`, of which those in memory count."""
+    sources = frozenset(side.view.buffer.name for side in sides if side.view is not None)
+    if sources:
+        b.copies[copy.name] = reason
+        b.snapshots.append(Snapshot(copy.name, sources, b.here, reason, loc))
+
+
+def stand_for_name(b: Builder, copy: Buffer, array: Tensor, what: str, loc: Loc | None) -> None:
+    """Note that `what`, whose memory is `copy`, becomes another name of the view `array` here."""
+    assert array.view is not None
+    reason = f"{what} becomes another name of an array"
+    sources = frozenset([array.view.buffer.name])
+    b.snapshots.append(Snapshot(copy.name, sources, b.here, reason, loc, array))
+
+
+def stand_for_named(b: Builder, copy: str, source: str, reason: str, loc: Loc | None) -> None:
+    """Note that `copy` may stand for the array `source`."""
+    b.copies[copy] = reason
+    b.snapshots.append(Snapshot(copy, frozenset([source]), b.here, reason, loc))
+
+
+def refuse_stale(b: Builder) -> None:
+    """Refuse programs that tell a copy from the arrays that it may stand for.
+
+    They read it after one of these was written, or write it; until the name is bound again.
+    """
+    if not b.snapshots:
+        return
+    flow = Flow(b.drafts, b.marks)
+    bound_again = {flow.number(b.drafts[n]) for n in b.rebinding}
+    end = len(flow.items)
+    for found in b.snapshots:
+        ends = {n for n in bound_again if _binds_whole(flow.items[n], found.copy)}
+        sources = _all_sources(b, found)
+        begins = _begins(b, flow, sources)
+        reached = flow.behind(found.scope.order, ends | begins) - bound_again - begins - {end}
+        changes = [n for n in reached if _changes(b, found, sources, flow.items[n])]
+        for number in sorted(flow.after(changes, ends)):
+            item = flow.items[number] if number < end else None
+            if found.copy in (read_by(item) if item is not None else _returned(b)):
+                message = f"{found.reason}; an array that it may be is written while it is used"
+                _refuse(found, item, message)
+        for item in (flow.items[n] for n in sorted(reached) if found.view is not None):
+            if found.copy in written(item):
+                _refuse(found, item, f"in Python this writes another array: {found.reason}")
+
+
+def _refuse(found: Snapshot, item: Item | None, message: str) -> None:
+    loc = item.loc if isinstance(item, Draft) else None
+    refuse("PO0160", message, loc or found.loc, HINT)
+
+
+def _returned(b: Builder) -> frozenset[str]:
+    return frozenset(buffer.name for buffer in b.buffers if buffer.returned)
+
+
+def _begins(b: Builder, flow: Flow, sources: frozenset[str]) -> set[int]:
+    """Return the nodes from which on the names in `sources` are those of new arrays."""
+    homes = (x.home for x in b.buffers if x.name in sources and x.home is not None)
+    found = {flow.first(home): home for home in homes}
+    return {
+        n
+        for n, home in found.items()
+        if n < len(flow.items)
+        and shared_loops(home, flow.items[n].scope.order) == (len(home) - 1) // 2
+    }
+
+
+def _changes(b: Builder, found: Snapshot, sources: frozenset[str], item: Item) -> bool:
+    """Whether an item may write elements of an array that the copy stands for."""
+    if not sources & written(item):
+        return False
+    if found.view is None or not isinstance(item, Draft) or item.target.array not in found.sources:
+        return True
+    return not _is_apart(b, found, found.view, item)
+
+
+def _is_apart(b: Builder, found: Snapshot, view: Tensor, draft: Draft) -> bool:
+    """Whether `draft` writes none of the view's elements before the name is bound again.
+
+    A name that every iteration binds stands for these elements until the next one does.
+    """
+    if b.scout:
+        return True  # the last reading decides
+    scope, order = found.scope, draft.scope.order
+    shared = shared_loops(scope.order, order)
+    if scope.guard != TRUE or scope.conditions or shared < len(scope.loops):
+        return _never_same(b, found, view, draft, 0, TRUE)
+    if place_of(scope.order) <= place_of(order):
+        return _never_same(b, found, view, draft, shared, TRUE)
+    return all(
+        _never_same(b, found, view, draft, depth, _is_next(loop))
+        for depth, loop in enumerate(scope.loops)
+    )
+
+
+def _never_same(
+    b: Builder, found: Snapshot, view: Tensor, draft: Draft, kept: int, condition: Expr
+) -> bool:
+    """Whether `draft` writes none of the view's elements.
+
+    Both are in the same iterations of the outermost `kept` loops, and where `condition` holds.
+    """
+    assert view.view is not None
+    names = {loop.iter for loop in draft.scope.loops[kept:]}
+
+    def later(expr: Expr) -> Expr:
+        return rewrite(
+            expr, lambda e: _later(e.name) if isinstance(e, Iter) and e.name in names else None
+        )
+
+    loops = [Loop(f"?{d}", ZERO, extent) for d, extent in enumerate(view.shape)]
+    loops += [
+        Loop(_later(loop.iter).name, later(loop.lower), later(loop.upper), loop.step)
+        for loop in draft.scope.loops[kept:]
+    ]
+    read = view.view.index(tuple(Iter(f"?{d}") for d in range(view.rank)))
+    same = condition
+    for one, two in zip(read, map(later, draft.target.index), strict=True):
+        same = both(same, compare(CompareOp.EQ, one, two))
+    whole = Scope().inside((*found.scope.loops, *loops))
+    whole = whole.under(*map(later, draft.scope.conditions))
+    return is_affine(same) and holds_nowhere(whole, same, b.sizes)
+
+
+def _later(name: str) -> Iter:
+    """Return the iterator `name` of a statement that runs later."""
+    return Iter(f"{name}'")
+
+
+def _is_next(loop: Loop) -> Expr:
+    """Return the condition that the later statement is in the next iteration."""
+    return compare(CompareOp.EQ, _later(loop.iter), plus(Iter(loop.iter), loop.step))
+
+
+def _all_sources(b: Builder, found: Snapshot) -> frozenset[str]:
+    """Return the arrays that a copy may stand for, those that its sources may stand for too."""
+    sources = found.sources
+    while True:
+        more = sources.union(*(other.sources for other in b.snapshots if other.copy in sources))
+        if more == sources:
+            return sources - {found.copy}
+        sources = more
+
+
+def _binds_whole(item: Draft | Mark, name: str) -> bool:
+    """Whether a draft that binds names again always runs and gives `name` another array."""
+    scope = item.scope
+    is_always = scope.guard == TRUE and not scope.conditions
+    return isinstance(item, Draft) and item.target.array == name and is_always
+
+
+def written(item: Draft | Mark) -> frozenset[str]:
+    """Return the arrays that a draft or mark writes."""
+    match item:
+        case Mark(what=Invocation(outputs=outputs)):
+            return frozenset(outputs)
+        case Mark():
+            return frozenset()
+        case Draft():
+            return frozenset([item.target.array])
+
+
+def read_by(item: Draft | Mark) -> frozenset[str]:
+    """Return the arrays that a draft or mark reads."""
+    match item:
+        case Mark(what=Invocation(inputs=inputs)):
+            return frozenset(inputs)
+        case Mark():
+            return frozenset()
+        case Draft():
+            exprs = (item.value, *item.target.index, item.scope.guard, *scope_exprs(item.scope))
+            return frozenset[str]().union(*map(arrays_of, exprs))

@@ -1,0 +1,215 @@
+"""Calls: NumPy's and Python's functions by their tables, the module's own functions by inlining.
+
+In: a function value and its arguments.  Out: the value returned.
+Refuses: functions outside the tables (PO0150, PO0119), recursion (PO0123).
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+
+from polyopt import frontend
+from polyopt.capture.reads import plain_function
+from polyopt.dataclass import dataclass, replace
+from polyopt.errors import FrontendError, Loc
+from polyopt.frontend.arithmetic.operators import describe
+from polyopt.frontend.numpy import table as numpy_table
+from polyopt.frontend.numpy.call_arguments import Arguments
+from polyopt.frontend.numpy.table_rules import AnyRule, OnMasked, Written
+from polyopt.frontend.program.builder import Builder
+from polyopt.frontend.python import table as python_table
+from polyopt.frontend.subscripts.masks import plain
+from polyopt.frontend.syntax.pysource import is_inlinable, is_installed, read_function
+from polyopt.frontend.syntax.warning_settings import SILENT_CALLS
+from polyopt.frontend.values.codes import refuse
+from polyopt.frontend.values.constants import as_sequence, nested
+from polyopt.frontend.values.values import Known, Method, Number, Sequence, Tensor, Value, as_value
+from polyopt.frontend.variables.alternatives import exactly
+from polyopt.frontend.variables.binding import kept, stays_lazy
+from polyopt.frontend.variables.call_frames import Frame
+from polyopt.ir.types import DType
+
+MAX_DEPTH = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Vectorized:
+    """`np.vectorize(function)` made inside the kernel."""
+
+    function: Value
+
+
+def call_value(b: Builder, frame: Frame, function: Value, args: Arguments, node: ast.Call) -> Value:
+    """Return the result of calling `function`."""
+    match function:
+        case Method(owner=owner, name=name):
+            rule = numpy_table.method_rule(name)
+            assert rule is not None
+            args = Arguments(args.name, (owner, *args.values), args.keywords, args.loc)
+            return _by_rule(b, frame, rule, args, node)
+        case Known(value=known):
+            return _call_known(b, frame, known, args, node)
+        case _:
+            hint = "subscripts stand in brackets: `a[0]`"
+            refuse("PO0119", f"{describe(function)} cannot be called", args.loc, hint)
+
+
+def _call_known(b: Builder, frame: Frame, known: object, args: Arguments, node: ast.Call) -> Value:
+    rule = numpy_table.rule_of(known) or python_table.rule_of(known)
+    if rule is not None:
+        return _by_rule(b, frame, rule, args, node)
+    if any(known is silent for silent in SILENT_CALLS):
+        return Known(None)
+    if known is np.vectorize:
+        function, *_ = args.take("pyfunc", "otypes doc excluded cache signature")
+        return Known(Vectorized(function))
+    if isinstance(known, Vectorized | np.vectorize):
+        inner = known.function if isinstance(known, Vectorized) else Known(known.pyfunc)
+        values = (inner, *args.values)
+        elements = Arguments(args.name, values, args.keywords, args.loc)
+        return _by_rule(b, frame, frontend.library.calls.VECTORIZED, elements, node)
+    if isinstance(known, type) and issubclass(known, np.generic):
+        return _converted(b, known, args)
+    if is_inlinable(known) and not _is_library(known):
+        return _inlined(b, frame, known, args, node)
+    name = getattr(known, "__name__", repr(known))
+    module = str(getattr(known, "__module__", "") or "")
+    if isinstance(getattr(known, "__self__", None), np.random.RandomState | np.random.Generator):
+        hint = "draw them before the call, and pass the array"
+        refuse("PO0150", f"random numbers (`{name}`) cannot be drawn in a kernel", args.loc, hint)
+    if module.split(".")[0] == "numpy" or isinstance(known, np.ufunc):
+        hint = frontend.syntax.advice.instead_of_numpy(name, known)
+        refuse("PO0150", f"NumPy's `{name}` is not supported", args.loc, hint)
+    hint = frontend.syntax.advice.instead_of_function(name, module)
+    refuse("PO0119", f"`{name}` has no array meaning in a kernel", args.loc, hint)
+
+
+def _by_rule(
+    b: Builder,
+    frame: Frame,
+    rule: AnyRule,
+    args: Arguments,
+    node: ast.Call,
+) -> Value:
+    """Apply a rule, or read the function that polyopt wrote; it has no places of its own."""
+    if isinstance(rule, OnMasked):
+        return rule.rule(b, args)
+    args = replace(
+        args,
+        values=tuple(plain(b, value) for value in args.values),
+        keywords={name: plain(b, value) for name, value in args.keywords.items()},
+    )
+    if not isinstance(rule, Written):
+        return rule(b, args)
+    said = frame.said or (args.loc, b.text)
+    args = _with_arrays(b, rule.function, args)
+    first = len(b.drafts)
+    value = _inlined(b, frame, rule.function, args, node, said)
+    b.drafts[first:] = (replace(draft, written=True) for draft in b.drafts[first:])
+    return value
+
+
+_ARRAYS = frozenset(
+    ["a", "b", "v", "x", "y", "z", "m", "f", "p", "ary", "arr", "a1", "a2", "weights", "element"]
+)
+"""Parameters of the written functions that take lists as arrays."""
+
+
+def _with_arrays(b: Builder, function: Callable[..., object], args: Arguments) -> Arguments:
+    """Return the arguments with lists made arrays where NumPy would make them ones."""
+    names = list(inspect.signature(function).parameters)
+
+    def ready(name: str, value: Value) -> Value:
+        items = as_sequence(value)
+        if name not in _ARRAYS or not isinstance(items, Sequence):
+            return value
+        return nested(b, items, None, args.loc)
+
+    values = tuple(
+        ready(names[n] if n < len(names) else "", value) for n, value in enumerate(args.values)
+    )
+    keywords = {name: ready(name, value) for name, value in args.keywords.items()}
+    return Arguments(args.name, values, keywords, args.loc)
+
+
+def _is_library(function: object) -> bool:
+    module = str(getattr(plain_function(function), "__module__", "") or "")
+    return module.split(".")[0] in ("numpy", "math", "scipy")
+
+
+def _converted(b: Builder, kind: type[np.generic], args: Arguments) -> Value:
+    """`np.float32(x)`: a conversion; its result is no longer a Python number."""
+    (value,) = args.take("x")
+    if isinstance(value, Number) and value.weak and value.dtype is DType.INT64:
+        wanted = np.dtype(kind).name
+        if wanted in DType._value2member_map_ and DType(wanted).is_integer:  # it must fit
+            return Number(exactly(b, value, DType(wanted), args.loc), False)
+    found = frontend.numpy.creation.astype(
+        b, Arguments(args.name, (value, Known(kind)), {}, args.loc)
+    )
+    if isinstance(found, Tensor) and found.rank == 0:
+        number = as_value(found)
+        if isinstance(number, Number):
+            return Number(number.expr, False)
+    return found
+
+
+def _inlined(
+    b: Builder,
+    frame: Frame,
+    known: object,
+    args: Arguments,
+    node: ast.Call,
+    said: tuple[Loc | None, str] | None = None,
+) -> Value:
+    plain = plain_function(known)
+    callable_ = cast(Callable[..., Any], plain)
+    if plain in frame.callers or len(frame.callers) > MAX_DEPTH:
+        refuse("PO0123", f"`{args.name}` calls itself", args.loc, "write it as a loop")
+    function = b.facts.functions.get(plain)
+    if function is None:
+        function = b.facts.functions[plain] = read_function(callable_, b.facts.recording)
+    code = "PO0103" if said is None else "PO0151"
+    bound = bind_arguments(function.signature, args, args.loc, code)
+    place = (node.lineno, node.col_offset)
+    callers = (*frame.callers, plain)
+    calls, told = (*frame.calls, place), said or frame.said
+    inner = Frame(function, frame.reader, calls, callers, said=told, caller=frame)
+    for name, value in bound.items():
+        lazy = inner.said is not None and stays_lazy(value)
+        inner.env[name] = value if lazy else kept(b, name, value)
+    titles, loc, text = dict(b.titles), b.loc, b.text
+    try:
+        result = frame.reader.function(b, inner)
+    except FrontendError as error:
+        strange = is_installed(function.file) and not is_installed(frame.function.file)
+        if said is not None or not strange:
+            raise
+        hint = frontend.syntax.advice.instead_of_function(function.name, str(callable_.__module__))
+        refuse("PO0119", f"`{args.name}` is no kernel: {error.args[0]}", args.loc, hint)
+    b.titles, b.loc, b.text = titles, loc, text
+    return Known(None) if result is None else result
+
+
+def bind_arguments(
+    signature: inspect.Signature, args: Arguments, loc: Loc | None, code: str = "PO0103"
+) -> dict[str, Value]:
+    """Return the value of every parameter, defaults included."""
+    try:
+        bound = signature.bind(*args.values, **args.keywords)
+    except TypeError as error:
+        refuse(code, f"`{args.name}`: {error}", loc)
+    result: dict[str, Value] = {}
+    for name, parameter in signature.parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            refuse("PO0103", f"`{args.name}` takes any keyword arguments", loc)
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            result[name] = Sequence(tuple(bound.arguments.get(name, ())))
+            continue
+        result[name] = bound.arguments.get(name, Known(parameter.default))
+    return result

@@ -1,0 +1,378 @@
+"""`for` loops over ranges and arrays, `while` loops.
+
+In: the loop's tree.  Out: the body's statements inside a loop of the builder.
+A loop that is left early, and every `while`, goes on as long as a BOOL variable holds.
+Refuses: loops over other things (PO0130), a `while` that nothing ends (PO0110).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from polyopt import frontend
+from polyopt.dataclass import replace
+from polyopt.frontend.integers.affine_integers import FALSE, TRUE, ZERO, less, plus, times
+from polyopt.frontend.numpy.call_arguments import Arguments
+from polyopt.frontend.program.builder import Builder
+from polyopt.frontend.program.facts import Place
+from polyopt.frontend.program.statement_domains import ENDLESS, Loop
+from polyopt.frontend.reader.assignments import assign_to
+from polyopt.frontend.reader.expressions import evaluate, truth
+from polyopt.frontend.syntax.liveness import assigned
+from polyopt.frontend.syntax.structure import is_result
+from polyopt.frontend.values.codes import refuse
+from polyopt.frontend.values.identifiers import ascii_identifier
+from polyopt.frontend.values.promote import cast, number_of
+from polyopt.frontend.values.values import (
+    Gone,
+    Iterated,
+    Known,
+    Number,
+    Range,
+    Sequence,
+    Tensor,
+    Value,
+)
+from polyopt.frontend.variables.binding import forget_iterator, forget_sizes, kept, mentions
+from polyopt.frontend.variables.call_frames import Frame
+from polyopt.frontend.variables.induction import Counter, counters, enter, leave
+from polyopt.frontend.variables.memory_variables import (
+    meet,
+    pin_names,
+    pin_results,
+    pinned_value,
+    store_pinned,
+    unpin,
+)
+from polyopt.frontend.variables.name_rotation import (
+    bind_after,
+    phase_condition,
+    settle_watches,
+    trips,
+)
+from polyopt.ir.expr import Expr, Iter, Load
+from polyopt.ir.types import DType
+
+
+def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
+    """Read a `for` loop."""
+    iterable = evaluate(b, frame, node.iter)
+    if isinstance(iterable, Sequence) or _is_known_tuple(iterable):
+        _unrolled(b, frame, node, kept(b, "item", iterable))
+        return
+    later = frame.live.after[node]
+    name = _iterator_name(b, node.target)
+    if isinstance(iterable, Range):
+        loop = Loop(name, iterable.start, iterable.stop, iterable.step, loc=frame.loc(node))
+        source = Iterated(ZERO, lambda i: Number(i, True))
+    else:
+        args = Arguments("for", (), {}, frame.loc(node.iter))
+        source = frontend.reader.iterables.iterated(b, iterable, args)
+        loop = Loop(name, ZERO, source.count, loc=frame.loc(node))
+    touched = assigned(node.body) - assigned([node.target])
+    unbound = [n for n in touched if n in later and _is_unbound(frame, n) and not is_result(n)]
+    if unbound:
+        _require_trip(b, frame, node, loop, unbound)
+    place = frame.place(node, "loop")
+    rotating, period = b.facts.rotations.get(place, ((), 1))
+    watched = dict(frame.watched)
+    is_left = node.type_comment is not None
+    counted = {} if is_left else counters(frame, node)
+    carried = touched & (frame.live.body[node] | later) - set(rotating) - set(counted)
+    pinned = [*pin_names(b, frame, carried, node), *pin_results(b, frame, touched, node)]
+    first = len(b.marks)
+    last = _last_value(b, frame, node, loop, source)
+    with _turns(b, frame, node, loop):
+        states = _read_phases(b, frame, node, loop, source.item, period, counted, last, unbound)
+    inside = b.marks[first:]
+    meet(b, frame, touched)
+    unpin(b, frame, pinned, frame.loc(node))
+    own = {name: watch for name, watch in frame.watched.items() if name not in watched}
+    is_fixed = is_left or any(isinstance(frame.env.get(n), Tensor) for n in unbound)
+    settle_watches(b, frame, own, None if is_fixed else place)
+    frame.watched = watched
+    if rotating:
+        arrays = [{name: state[name] for name in rotating} for state in states]
+        bind_after(b, frame, loop, arrays, [n for n in rotating if n in later], node)
+    _forget(frame, node, name, is_kept=last is not None)
+    forget_sizes(frame, inside)
+    leave(b, frame, loop, counted)
+    if last is not None:
+        target = ast.unparse(node.target)
+        pin = frame.pins.get(target)
+        frame.env[target] = last if pin is None else pinned_value(b, pin)
+        if pin is not None:
+            store_pinned(b, frame, target, last, frame.loc(node))
+
+
+def read_while(b: Builder, frame: Frame, node: ast.While) -> None:
+    """Read a `while` loop: its test is computed before it and at the end of every iteration."""
+    loc = frame.loc(node)
+    later = frame.live.after[node]
+    touched = assigned(node.body)
+    unbound = [n for n in touched if n in later and _is_unbound(frame, n) and not is_result(n)]
+    if _surely_runs(node):
+        unbound = []
+    watched = dict(frame.watched)
+    carried = touched & (frame.live.body[node] | later)
+    perhaps = [n for n in unbound if frame.place(node, n) in b.facts.partial]
+    pinned = pin_names(b, frame, perhaps, node, unset=True)
+    pinned += [*pin_names(b, frame, carried, node), *pin_results(b, frame, touched, node)]
+    test = truth(b, evaluate(b, frame, node.test), frame.loc(node.test))
+    if isinstance(test, Known) and test.value:
+        refuse("PO0110", "a `while` loop that nothing ends", loc, "leave it with `break`")
+    first = len(b.marks)
+    if not isinstance(test, Known):
+        going = b.unconditional("going", test.expr, FALSE)
+        name = _iterator_name(b, ast.Name("turn"))
+        with b.repeat(Loop(name, ZERO, ENDLESS, 1, going, loc)):
+            meet(b, frame, touched)
+            frame.reader.block(b, frame, node.body)
+            again = truth(b, evaluate(b, frame, node.test), frame.loc(node.test))
+            b.emit((), going, again.expr if isinstance(again, Number) else FALSE)
+        forget_iterator(frame, name, "while")
+    inside = b.marks[first:]
+    meet(b, frame, touched)
+    unpin(b, frame, pinned, loc)
+    own = {name: watch for name, watch in frame.watched.items() if name not in watched}
+    settle_watches(b, frame, own, None)
+    frame.watched = watched
+    for name in set(unbound) - set(perhaps):
+        place = None if frame.calls else frame.place(node, name)
+        reason = f"`{name}` has no value after a `while` loop that may not run"
+        value = frontend.variables.unbound.unset(name, place, None, frame.env.get(name))
+        if isinstance(value, Gone):
+            value = replace(value, reason=reason, hint="assign it before the loop too")
+        frame.env[name] = value
+    forget_sizes(frame, inside)
+
+
+def _is_unbound(frame: Frame, name: str) -> bool:
+    """Whether a name has no value, or one that ended with an earlier loop."""
+    value = frame.env.get(name)
+    return value is None or isinstance(value, Gone)
+
+
+def _surely_runs(node: ast.While) -> bool:
+    """Whether the test is true at first: `while True`, a flag apart."""
+    parts = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
+    return all(
+        (isinstance(part, ast.Constant) and bool(part.value))
+        or (isinstance(part, ast.Name) and part.id.startswith("("))
+        for part in parts
+    )
+
+
+@contextmanager
+def _turns(b: Builder, frame: Frame, node: ast.For, loop: Loop) -> Iterator[None]:
+    """The iterations of `loop`; one with a flag is left when that is lowered."""
+    flag = node.type_comment
+    if flag is None:
+        with b.loop(loop):
+            yield
+        return
+    name = ast.copy_location(ast.Name(flag, ast.Load()), node)
+    going = b.unconditional("going", _truth_value(evaluate(b, frame, name)), FALSE)
+    with b.repeat(replace(loop, going=going)):
+        yield
+        b.emit((), going, _truth_value(evaluate(b, frame, name)))
+
+
+def _truth_value(flag: Value) -> Expr:
+    """Return a flag as an expression; the first readings may still know its value."""
+    if isinstance(flag, Number):
+        return flag.expr
+    assert isinstance(flag, Known)
+    return TRUE if flag.value else FALSE
+
+
+def _last_value(
+    b: Builder, frame: Frame, node: ast.For, loop: Loop, source: Iterated
+) -> Number | None:
+    """Return the loop variable as it is after the loop, where the program reads it there.
+
+    A loop without a flag ends at its last iteration; with one, and where the body binds the
+    variable again, it is kept in memory.
+    """
+    if not isinstance(node.target, ast.Name) or node.target.id not in frame.live.after[node]:
+        return None
+    if not isinstance(node.iter, ast.Call) or ast.unparse(node.iter.func) != "range":
+        return None
+    name = node.target.id
+    before = frame.env.get(name)
+    known = number_of(before.value, None) if isinstance(before, Known) else before
+    has_value = isinstance(known, Number) and known.dtype is DType.INT64
+    if not has_value:
+        _require_trip(b, frame, node, loop, [name])
+    if node.type_comment is None and not has_value and name not in assigned(node.body):
+        trips_less_one = plus(trips(b, loop), -1)
+        last = source.item(plus(loop.lower, times(trips_less_one, loop.step)))
+        assert isinstance(last, Number)
+        return last
+    start = known.expr if isinstance(known, Number) and has_value else ZERO
+    variable = Load(b.new_buffer(name, DType.INT64, ()).name, (), DType.INT64)
+    b.emit((), variable, start)
+    return Number(variable, True)
+
+
+def _read_phases(
+    b: Builder,
+    frame: Frame,
+    node: ast.For,
+    loop: Loop,
+    item: Callable[[Expr], Value],
+    period: int,
+    counted: Mapping[str, Counter],
+    last: Number | None,
+    unbound: list[str],
+) -> list[dict[str, Value]]:
+    """Read the body once for each phase; return the names' values before each.
+
+    `unbound`: names that have the value of the last iteration after the loop.
+    """
+    finals: dict[str, Number] = {}
+    targets = assigned([node.target])
+    shadowed = {target: frame.pins.pop(target) for target in targets if target in frame.pins}
+    states: list[dict[str, Value]] = []
+    touched = assigned(node.body) - targets
+    for phase in range(period):
+        meet(b, frame, touched)
+        states.append(dict(frame.env))
+        here = TRUE if period == 1 else phase_condition(loop, period, phase)
+        with b.under((here,)):
+            enter(b, frame, loop, counted)
+            assign_to(b, frame, node.target, item(Iter(loop.iter)), node)
+            if last is not None and isinstance(last.expr, Load):
+                b.emit((), last.expr, Iter(loop.iter))
+            frame.reader.block(b, frame, node.body)
+            if last is not None and targets & assigned(node.body):
+                _keep_bound(b, frame, node, last)
+            for name in unbound:
+                _keep_last(b, frame, name, loop, period, finals)
+    frame.pins.update(shadowed)
+    frame.env.update(finals)
+    return states
+
+
+def _keep_last(
+    b: Builder, frame: Frame, name: str, loop: Loop, period: int, finals: dict[str, Number]
+) -> None:
+    """Keep a number that a later iteration, of any phase, or the loop's end would change."""
+    value = frame.env.get(name)
+    if not isinstance(value, Number) or (period == 1 and not mentions(value, loop.iter)):
+        return
+    variable = finals.get(name)
+    if variable is None:
+        buffer = b.new_buffer(name, value.dtype, ())
+        variable = finals[name] = Number(Load(buffer.name, (), value.dtype), value.weak)
+    assert isinstance(variable.expr, Load)
+    b.emit((), variable.expr, cast(value.expr, variable.dtype))
+
+
+def _keep_bound(b: Builder, frame: Frame, node: ast.For, last: Number) -> None:
+    """Keep the value that the body has bound the loop variable to."""
+    bound = frame.env.get(ast.unparse(node.target))
+    found = number_of(bound.value, None) if isinstance(bound, Known) else bound
+    if not isinstance(found, Number) or not found.weak or found.dtype is not DType.INT64:
+        reason = f"the loop variable `{ast.unparse(node.target)}` is something else after its loop"
+        refuse("PO0136", reason, frame.loc(node.target), "use another name in the loop")
+    assert isinstance(last.expr, Load)
+    b.emit((), last.expr, found.expr)
+
+
+def _forget(frame: Frame, node: ast.For, iterator: str, *, is_kept: bool) -> None:
+    """The loop variable, and what was made from it, has no value after the loop."""
+    shown = ast.unparse(node.target)
+    for target in assigned([node.target]):
+        reason = f"the loop variable `{target}` is used after its loop"
+        hint = "compute it from the bounds"
+        if not is_kept and target in frame.pins and target in frame.live.after[node]:
+            refuse("PO0136", reason, frame.loc(node.target), hint)
+        frame.env[target] = Gone("PO0136", reason, hint)
+    forget_iterator(frame, iterator, shown)
+
+
+def _is_known_tuple(value: Value) -> bool:
+    return isinstance(value, Known) and isinstance(value.value, tuple | list)
+
+
+def _iterator_name(b: Builder, target: ast.expr) -> str:
+    base = "i"
+    if isinstance(target, ast.Name):
+        base = ascii_identifier(target.id) if target.id.strip("_") else "t"
+    name, number = base, 0
+    taken = b.scope.iters
+    while name in taken or not b.claim_iterator(name):
+        number += 1
+        name = f"{base}_{number}"
+    return name
+
+
+def _require_trip(b: Builder, frame: Frame, node: ast.For, loop: Loop, names: list[str]) -> None:
+    """A name first set in the loop and used after it needs at least one iteration."""
+    runs = less(loop.lower, loop.upper) if loop.step > 0 else less(loop.upper, loop.lower)
+    shown = ", ".join(f"`{name}`" for name in sorted(names))
+    message = f"the loop must run at least once: {shown} is used after it"
+    if not b.always(runs):
+        b.demand(runs, "PO0175", message, frame.loc(node), "assign it before the loop too")
+
+
+def _unrolled(b: Builder, frame: Frame, node: ast.For, value: Value) -> None:
+    """A loop over a tuple is written out."""
+    match value:
+        case Sequence(items=items):
+            found: tuple[Value, ...] = items
+        case Known(value=tuple(known)) | Known(value=list(known)):
+            found = tuple(Known(item) for item in known)
+        case _:
+            raise AssertionError("checked by the caller")
+    flag = node.type_comment
+    place = frame.place(node, "(left early)")
+    is_left = place in b.facts.merged
+    pinned = pin_results(b, frame, assigned(node.body), node) if is_left else []
+    _read_items(b, frame, node, found, flag, place)
+    unpin(b, frame, pinned, frame.loc(node))
+
+
+def _read_items(
+    b: Builder,
+    frame: Frame,
+    node: ast.For,
+    items: tuple[Value, ...],
+    flag: str | None,
+    place: Place,
+) -> None:
+    """Read the body for each item; under a condition from where a `break` may have come."""
+    for item in items:
+        going = frame.env.get(flag) if flag is not None else None
+        if isinstance(going, Known) and not going.value:
+            return
+        if flag is None or going is None or isinstance(going, Known):
+            assign_to(b, frame, node.target, item, node)
+            frame.reader.block(b, frame, node.body)
+            continue
+        b.facts.add(b.facts.merged, place)
+        frame.env[_ITEM] = item
+        frontend.reader.branches.read_if(b, frame, _while_going(b, frame, node, flag), [])
+    frame.env.pop(_ITEM, None)
+
+
+_ITEM = "(item)"
+
+
+def _while_going(b: Builder, frame: Frame, node: ast.For, flag: str) -> ast.If:
+    """Return the branch that reads the next item unless a `break` has ended the loop."""
+    known = b.facts.guarded.get(node)
+    if known is not None:
+        return known
+    item = ast.Assign([node.target], ast.Name(_ITEM, ast.Load()))
+    branch = ast.If(ast.Name(flag, ast.Load()), [item, *node.body], [])
+    for part in (branch.test, item, item.value, branch):
+        ast.copy_location(part, node)
+    live = frame.live
+    live.after[branch] = live.after[node] | live.body[node] | {flag}
+    live.after[item] = live.body[node] | assigned([node.target])
+    b.facts.guarded[node] = branch
+    return branch

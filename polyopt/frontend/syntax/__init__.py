@@ -1,0 +1,14 @@
+"""Python's syntax tree, before anything is read: source, jumps, names, types of arguments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.late import names_of
+
+if TYPE_CHECKING:
+    from polyopt.frontend.syntax import advice
+else:
+    __getattr__ = names_of(__name__, {"advice": ""})
+
+__all__ = ["advice"]

@@ -1,0 +1,164 @@
+"""A Python function's syntax tree with places in its file.
+
+In: a function object.  Out: `PyFunction`.
+Refuses: functions without source text (PO0101) or with another one than they were compiled from
+(PO0104), lambdas, generators, coroutines (PO0102, PO0113).
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sysconfig
+import types
+from collections.abc import Callable, Mapping
+from typing import NoReturn
+
+from polyopt.capture.reads import Recording, Scope, annotations_of, plain_function
+from polyopt.capture.text import Changed, FunctionText, NoText, verified_text
+from polyopt.dataclass import dataclass, replace
+from polyopt.errors import Loc
+from polyopt.frontend.syntax.liveness import Liveness, analyse, assigned
+from polyopt.frontend.syntax.structure import Rewriter
+from polyopt.frontend.syntax.warning_settings import without_settings
+from polyopt.frontend.values.codes import refuse
+
+
+@dataclass(frozen=True, eq=False)
+class PyFunction:
+    """A function's tree; `first_line` turns its lines into the file's."""
+
+    name: str
+    tree: ast.FunctionDef
+    file: str
+    first_line: int
+    lines: tuple[str, ...]
+    globals: Scope
+    signature: inspect.Signature
+    annotations: Mapping[str, object]
+    origin: object
+    live: Liveness
+    locals: frozenset[str]
+
+    def argument_loc(self, name: str) -> Loc:
+        """Return where an argument stands in the function's head."""
+        spec = self.tree.args
+        for argument in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
+            if argument.arg == name:
+                whole = self.loc(argument)
+                return Loc(whole.file, whole.line, whole.col, whole.line, whole.col + len(name))
+        return self.loc(self.tree)
+
+    def loc(self, node: ast.AST) -> Loc:
+        """Return where `node` stands in the file."""
+        line = getattr(node, "lineno", 1)
+        end_line = getattr(node, "end_lineno", None) or line
+        col = self._column(line, getattr(node, "col_offset", 0))
+        end_col = self._column(end_line, getattr(node, "end_col_offset", None) or 0)
+        shift = self.first_line - 1
+        return Loc(self.file, line + shift, col, end_line + shift, end_col)
+
+    def _column(self, line: int, offset: int) -> int:
+        """ast counts bytes of UTF-8; people count characters."""
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        return len(text.encode()[:offset].decode(errors="ignore")) + 1
+
+    def text(self, node: ast.AST) -> str:
+        """Return the first source line of `node`, stripped."""
+        line = getattr(node, "lineno", 1)
+        return self.lines[line - 1].strip() if line <= len(self.lines) else ""
+
+
+def is_inlinable(value: object) -> bool:
+    """Whether `value` is a Python function, or a kernel around one."""
+    return isinstance(plain_function(value), types.FunctionType)
+
+
+def is_installed(file: str) -> bool:
+    """Whether a source file belongs to Python or to an installed package."""
+    folders = (sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
+    return any(file.startswith(f"{folder}/") for folder in folders)
+
+
+def read_function(func: Callable[..., object], recording: Recording | None = None) -> PyFunction:
+    """Return the syntax tree of `func`; what its names mean is read through `recording`."""
+    plain = plain_function(func)
+    if not isinstance(plain, types.FunctionType):
+        refuse(
+            "PO0102", f"{func!r} is not a Python function", None, "pass a function made by `def`"
+        )
+    if plain.__name__ == "<lambda>":
+        refuse(
+            "PO0102", "a lambda cannot be compiled", None, "write it as `def name(...): return ...`"
+        )
+    if inspect.isgeneratorfunction(plain) or inspect.iscoroutinefunction(plain):
+        code = plain.__code__
+        loc = Loc(code.co_filename, code.co_firstlineno, 1, code.co_firstlineno, 1)
+        refuse(
+            "PO0113",
+            f"`{plain.__name__}` is a generator or coroutine, and its body runs in pieces",
+            loc,
+            "write the results into an array and return it",
+        )
+    found = _parse(plain, recording or Recording(plain))
+    tree = Rewriter(found.loc).function(without_settings(found.tree, found.globals))
+    return replace(found, tree=tree, live=analyse(tree.body), locals=assigned(tree.body))
+
+
+def _parse(func: types.FunctionType, recording: Recording) -> PyFunction:
+    name = func.__name__
+    text = _text(func, recording)
+    tree = text.tree()
+    if not isinstance(tree, ast.FunctionDef):
+        refuse("PO0102", f"`{name}` is not defined by a plain `def`", None, "define it with `def`")
+    lines = tuple(line.rstrip("\r\n") for line in text.lines)
+    file = inspect.getsourcefile(func.__code__) or text.file
+    signature = inspect.signature(func, follow_wrapped=False)
+    return PyFunction(
+        name, tree, file, text.first, lines, recording.scope(func), signature,
+        annotations_of(func), func, Liveness(), frozenset(),
+    )  # fmt: skip
+
+
+def _text(func: types.FunctionType, recording: Recording) -> FunctionText:
+    name = func.__name__
+    try:
+        return recording.text(func)
+    except NoText as error:
+        if error.is_there:
+            refuse(
+                "PO0101",
+                f"the source text of `{name}` cannot be parsed on its own",
+                None,
+                "do not continue its lines with backslashes or strings that break indentation",
+            )
+        refuse(
+            "PO0101",
+            f"the source text of `{name}` is not available",
+            None,
+            "define it in a file, not with exec or at an interactive prompt",
+        )
+    except Changed:
+        _changed(func)
+
+
+def refuse_changed(func: Callable[..., object]) -> None:
+    """Refuse a function whose file holds another text than it was made from."""
+    plain = plain_function(func)
+    if isinstance(plain, types.FunctionType):
+        try:
+            verified_text(plain)
+        except NoText:
+            return
+        except Changed:
+            _changed(plain)
+
+
+def _changed(func: types.FunctionType) -> NoReturn:
+    code = func.__code__
+    refuse(
+        "PO0104",
+        f"the file does not hold the text that `{func.__name__}` was made from",
+        Loc(code.co_filename, code.co_firstlineno, 1, code.co_firstlineno, 1),
+        "the file changed since it was imported: reload the module, or start Python again",
+    )

@@ -1,0 +1,306 @@
+"""Jumps are rewritten into branches and flags.
+
+In: a function's tree.  Out: an equal tree where `return` is the last statement, no `continue` and
+no `break` is left and no loop has `else`: what follows `if c: return x` moves under `else`.
+No node is in the tree twice: what follows a branch is copied, as each way is read on its own.
+A loop that is left early has a flag: the first operand of a `while` test, the `type_comment` of a
+`for`.  Items that are read after their loop are assigned in its body.  The names of flags, results
+and such items are none that a Python program can write.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from types import UnionType
+
+from polyopt.dataclass import dataclass, field
+from polyopt.errors import Loc
+from polyopt.frontend.syntax.liveness import analyse, plain_names
+from polyopt.frontend.values.codes import refuse
+
+RESULT = "(result"
+RETURNED = "(returned)"
+Loop = ast.For | ast.While
+
+
+def is_result(name: str) -> bool:
+    """Whether a name stands for what the function returns."""
+    return name.startswith(RESULT)
+
+
+@dataclass(slots=True)
+class Rewriter:
+    """Knows how to name places in the user's file; counts flags."""
+
+    loc: Callable[[ast.AST], Loc]
+    flags: int = 0
+    results: list[str] = field(default_factory=list)
+    is_tuple: bool = False
+
+    def function(self, tree: ast.FunctionDef) -> ast.FunctionDef:
+        """Return the tree with jumps rewritten."""
+        returns = [n for n in own(tree.body) if isinstance(n, ast.Return)]
+        self._name_results(returns)
+        body = list(tree.body)
+        if any(isinstance(n, Loop) and _holds(n.body, ast.Return) for n in own(body)):
+            body = [self._flag(RETURNED, False, tree.body[0]), *self._leave_loops(body)]
+        body = self._block(body)
+        if _early_return(body):
+            body = self._returns(body)
+            body.append(self._final(body[-1]))
+        _keep_items(body)
+        result = ast.FunctionDef(**{**vars(tree), "body": body})
+        return ast.copy_location(result, tree)
+
+    # -- returns --------------------------------------------------------------------------------
+
+    def _name_results(self, returns: Sequence[ast.Return]) -> None:
+        """Tuples of one length are returned as so many values."""
+        lengths = {len(r.value.elts) if isinstance(r.value, ast.Tuple) else -1 for r in returns}
+        self.is_tuple = len(lengths) == 1 and -1 not in lengths
+        count = max(lengths, default=1) if self.is_tuple else 1
+        self.results = [f"{RESULT}{number})" for number in range(count)]
+
+    def _stored(self, node: ast.Return) -> list[ast.stmt]:
+        """Return the assignments of what `node` returns."""
+        values: list[ast.expr] = [node.value or ast.copy_location(ast.Constant(None), node)]
+        if self.is_tuple:
+            assert isinstance(node.value, ast.Tuple)
+            values = node.value.elts
+        pairs = zip(self.results, values, strict=True)
+        return [
+            _placed(ast.Assign([ast.Name(name, ast.Store())], value), node)
+            for name, value in pairs
+            if not (isinstance(value, ast.Name) and value.id == name)
+        ]
+
+    def _final(self, like: ast.AST) -> ast.stmt:
+        names: list[ast.expr] = [ast.Name(name, ast.Load()) for name in self.results]
+        value = ast.Tuple(names, ast.Load()) if self.is_tuple else names[0]
+        return _placed(ast.Return(value), like)
+
+    def _leave_loops(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Return a block whose loops are broken out of instead of returned from."""
+        result: list[ast.stmt] = []
+        for node in body:
+            if isinstance(node, Loop) and _holds([node], ast.Return):
+                orelse = self._leave_loops(node.orelse)
+                result.append(_with_body(node, self._leaving(node.body), orelse))
+                if _is_endless(node):
+                    return [*result, self._final(node)]
+                test = ast.Name(RETURNED, ast.Load())
+                result.append(_placed(ast.If(test, [self._final(node)], []), node))
+            elif isinstance(node, ast.If):
+                then, otherwise = self._leave_loops(node.body), self._leave_loops(node.orelse)
+                result.append(ast.copy_location(ast.If(node.test, then, otherwise), node))
+            else:
+                result.append(node)
+        return result
+
+    def _leaving(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Return a loop's body with each `return` as an assignment and a `break`."""
+        result: list[ast.stmt] = []
+        for node in body:
+            if isinstance(node, ast.Return):
+                result += [*self._stored(node), self._flag(RETURNED, True, node)]
+                return [*result, _placed(ast.Break(), node)]
+            if isinstance(node, ast.If):
+                then, otherwise = self._leaving(node.body), self._leaving(node.orelse)
+                result.append(ast.copy_location(ast.If(node.test, then, otherwise), node))
+            elif isinstance(node, Loop) and _holds([node], ast.Return):
+                orelse = self._leaving(node.orelse)
+                result.append(_with_body(node, self._leaving(node.body), orelse))
+                test = ast.Name(RETURNED, ast.Load())
+                result.append(_placed(ast.If(test, [ast.Break()], []), node))
+            else:
+                result.append(node)
+        return result
+
+    def _returns(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Return a block that ends by assigning the result instead of returning it."""
+        result: list[ast.stmt] = []
+        for number, node in enumerate(body):
+            if isinstance(node, ast.Return):
+                return [*result, *self._stored(node)] or [_placed(ast.Pass(), node)]
+            if isinstance(node, ast.Raise):
+                return [*result, node]
+            if isinstance(node, ast.If) and _has(node, ast.Return):
+                rest = body[number + 1 :]
+                then = self._returns([*node.body, *rest])
+                otherwise = self._returns([*node.orelse, *copy.deepcopy(rest)])
+                return [*result, ast.copy_location(ast.If(node.test, then, otherwise), node)]
+            result.append(node)
+        where = body[-1] if body else ast.Pass()
+        if self.is_tuple:
+            hint = "return a tuple of as many values at the end too"
+            refuse("PO0122", "the function may end without a result", self.loc(where), hint)
+        return [*result, *self._stored(_placed_return(where))]
+
+    # -- loops ----------------------------------------------------------------------------------
+
+    def _block(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        return [part for node in body for part in self._statement(node)]
+
+    def _statement(self, node: ast.stmt) -> list[ast.stmt]:
+        match node:
+            case ast.For() | ast.While():
+                return self._loop(node)
+            case ast.If():
+                branch = ast.If(node.test, self._block(node.body), self._block(node.orelse))
+                return [ast.copy_location(branch, node)]
+            case _:
+                return [node]
+
+    def _loop(self, node: Loop) -> list[ast.stmt]:
+        body = self._block(node.body)
+        after = self._block(node.orelse)
+        if not _breaks(body):
+            body = self._jumps(body, "")
+            return [_with_body(node, body or [_placed(ast.Pass(), node)], []), *after]
+        self.flags += 1
+        flag = f"(going{self.flags})"
+        loop = _with_body(node, self._jumps(body, flag), [])
+        if isinstance(loop, ast.While):
+            test = ast.BoolOp(ast.And(), [ast.Name(flag, ast.Load()), loop.test])
+            loop.test = ast.fix_missing_locations(ast.copy_location(test, loop.test))
+        else:
+            loop.type_comment = flag
+        first = self._for_else(node)
+        result: list[ast.stmt] = [*first, self._flag(flag, True, node), loop]
+        if after:
+            result.append(_placed(ast.If(ast.Name(flag, ast.Load()), after, []), node))
+        return result
+
+    def _for_else(self, node: Loop) -> list[ast.stmt]:
+        """Return a first value for the loop variable, where `else` gives it another one anyway."""
+        if not isinstance(node, ast.For) or not isinstance(node.target, ast.Name):
+            return []
+        stored = [t.id for s in node.orelse if isinstance(s, ast.Assign)
+                  for t in s.targets if isinstance(t, ast.Name)]  # fmt: skip
+        if node.target.id not in stored:
+            return []
+        zero = ast.Assign([ast.Name(node.target.id, ast.Store())], ast.Constant(0))
+        return [_placed(zero, node)]
+
+    def _flag(self, name: str, value: bool, like: ast.AST) -> ast.stmt:
+        store = ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value))
+        return _placed(store, like)
+
+    def _jumps(self, body: Sequence[ast.stmt], flag: str) -> list[ast.stmt]:
+        """Return a loop's body without `break` (which lowers `flag`) and `continue`."""
+        result: list[ast.stmt] = []
+        for number, node in enumerate(body):
+            if isinstance(node, ast.Continue):
+                return result
+            if isinstance(node, ast.Break):
+                return [*result, self._flag(flag, False, node)]
+            if not isinstance(node, ast.If) or not _has(node, ast.Break | ast.Continue):
+                result.append(node)
+                continue
+            rest = body[number + 1 :]
+            if not _has(node, ast.Continue) and not _leaves(node.body) and not _leaves(node.orelse):
+                then, otherwise = self._jumps(node.body, flag), self._jumps(node.orelse, flag)
+                result.append(ast.copy_location(ast.If(node.test, then, otherwise), node))
+                more = self._jumps(rest, flag)
+                if more:
+                    result.append(_placed(ast.If(ast.Name(flag, ast.Load()), more, []), node))
+                return result
+            then = self._jumps([*node.body, *rest], flag)
+            otherwise = self._jumps([*node.orelse, *copy.deepcopy(rest)], flag)
+            branch = ast.If(node.test, then or [_placed(ast.Pass(), node)], otherwise)
+            return [*result, ast.copy_location(branch, node)]
+        return result
+
+
+def _keep_items(body: Sequence[ast.stmt]) -> None:
+    """Assign what loops over items bind, and the program reads after them, in their bodies."""
+    loops = {node for node in own(body) if isinstance(node, ast.For) and not counts(node.iter)}
+    if not loops:
+        return
+    after = analyse(body).after
+    for node in loops:
+        names = {name.id for name in plain_names(node.target)} & after.get(node, frozenset())
+        if not names:
+            continue
+        node.target = copy.deepcopy(node.target)
+        for target in plain_names(node.target):
+            if target.id in names:
+                target.id = f"(item {target.id})"
+        kept = [ast.Assign([ast.Name(n, ast.Store())], ast.Name(f"(item {n})", ast.Load()))
+                for n in sorted(names)]  # fmt: skip
+        node.body = [*(_placed(part, node.target) for part in kept), *node.body]
+
+
+def counts(iterable: ast.expr) -> bool:
+    """Whether a loop over `iterable` counts, and so holds no array or list."""
+    return isinstance(iterable, ast.Call) and ast.unparse(iterable.func) == "range"
+
+
+def _is_endless(node: Loop) -> bool:
+    """Whether only a `return` ends the loop."""
+    test = node.test if isinstance(node, ast.While) else None
+    return isinstance(test, ast.Constant) and bool(test.value) and not _breaks(node.body)
+
+
+def _leaves(body: Sequence[ast.stmt]) -> bool:
+    """Whether a block surely ends the iteration."""
+    return any(isinstance(node, ast.Break | ast.Continue) for node in body)
+
+
+def own(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
+    """Yield the nodes of a block without those of functions defined in it."""
+    for node in body:
+        waiting: list[ast.AST] = [node]
+        while waiting:
+            part = waiting.pop()
+            yield part
+            if not isinstance(part, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+                waiting.extend(ast.iter_child_nodes(part))
+
+
+def _holds(body: Sequence[ast.stmt], kind: type[ast.stmt]) -> bool:
+    return any(isinstance(node, kind) for node in own(body))
+
+
+def _with_body(node: Loop, body: list[ast.stmt], orelse: list[ast.stmt]) -> Loop:
+    result: Loop
+    if isinstance(node, ast.For):
+        result = ast.For(node.target, node.iter, body, orelse, node.type_comment)
+    else:
+        result = ast.While(node.test, body, orelse)
+    ast.copy_location(result, node)
+    return result
+
+
+def _early_return(body: Sequence[ast.stmt]) -> bool:
+    return any(isinstance(node, ast.If) and _has(node, ast.Return) for node in body)
+
+
+def _breaks(body: Sequence[ast.stmt]) -> bool:
+    """Whether a loop's own body holds `break`."""
+    return any(isinstance(node, ast.Break) for node in _outside_loops(body))
+
+
+def _has(node: ast.If, kind: type[ast.stmt] | UnionType) -> bool:
+    """Whether the branch holds such a statement outside of loops."""
+    return any(isinstance(inner, kind) for inner in _outside_loops((*node.body, *node.orelse)))
+
+
+def _outside_loops(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements that are in no loop of `body`, those of a loop's `else` included."""
+    for node in body:
+        yield node
+        if isinstance(node, ast.If):
+            yield from _outside_loops((*node.body, *node.orelse))
+        elif isinstance(node, Loop):
+            yield from _outside_loops(node.orelse)
+
+
+def _placed_return(like: ast.AST) -> ast.Return:
+    return ast.fix_missing_locations(ast.copy_location(ast.Return(None), like))
+
+
+def _placed(node: ast.stmt, like: ast.AST) -> ast.stmt:
+    return ast.fix_missing_locations(ast.copy_location(node, like))

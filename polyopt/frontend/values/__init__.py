@@ -1,0 +1,1 @@
+"""What Python expressions stand for while a function is read: values, shapes, dtypes."""

@@ -1,0 +1,14 @@
+"""Names: bound to values or kept in memory, possibly unbound, of changing type or length."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.late import names_of
+
+if TYPE_CHECKING:
+    from polyopt.frontend.variables import unbound
+else:
+    __getattr__ = names_of(__name__, {"unbound": ""})
+
+__all__ = ["unbound"]
