@@ -18,7 +18,7 @@ from polyopt.frontend.arithmetic import elementwise
 from polyopt.frontend.numpy import axis_reductions, reductions, scans, ufuncs
 from polyopt.frontend.numpy.axis_reductions import REDUCERS, Reducer
 from polyopt.frontend.numpy.ufuncs import UFUNCS
-from polyopt.frontend.reader import assignments, calls, expressions, loops
+from polyopt.frontend.reader import assignments, attributes, calls, expressions, loops
 from polyopt.frontend.reader.pyfunc import build
 from polyopt.frontend.subscripts import basic
 from polyopt.frontend.syntax import structure
@@ -469,7 +469,7 @@ MUTANTS = (
         "a transpose is the array itself",
         reads.transposed,
         edit(
-            expressions._array_attribute,
+            attributes._array_attribute,
             ("as_value(transposed(forced(b, array)))", "as_value(forced(b, array))"),
         ),
     ),

@@ -12,7 +12,8 @@ from polyopt.errors import Loc
 from polyopt.frontend.integers.affine_integers import FALSE, TRUE, is_affine, negated
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.statement_domains import ENDLESS
-from polyopt.frontend.reader.expressions import evaluate, truth
+from polyopt.frontend.reader.conditions import truth
+from polyopt.frontend.reader.expressions import evaluate
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.values import Known
 from polyopt.frontend.variables.call_frames import Frame

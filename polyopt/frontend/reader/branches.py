@@ -19,7 +19,8 @@ from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.decisions import decided
 from polyopt.frontend.program.memory import is_stable, stored_number
 from polyopt.frontend.reader.assertions import always_raises
-from polyopt.frontend.reader.expressions import evaluate, truth
+from polyopt.frontend.reader.conditions import truth
+from polyopt.frontend.reader.expressions import evaluate
 from polyopt.frontend.syntax.liveness import assigned
 from polyopt.frontend.syntax.structure import is_result, own
 from polyopt.frontend.values.promote import cast, is_same, joined, number_of

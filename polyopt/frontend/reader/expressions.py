@@ -9,64 +9,56 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Sequence as Items
-from types import ModuleType
 from typing import TypeAlias
 
 import numpy as np
 
 from polyopt import frontend
 from polyopt.errors import Loc
-from polyopt.frontend.arithmetic.elementwise import combine
-from polyopt.frontend.arithmetic.operators import BINARY, COMPARE, UNARY, describe, operand, operate
+from polyopt.frontend.arithmetic.operators import BINARY, UNARY, describe, operand, operate
 from polyopt.frontend.integers.affine_integers import (
-    FALSE,
-    TRUE,
-    both,
-    either,
-    is_affine,
     negated,
-    select,
     strip_casts,
-    times,
     why_not_affine,
 )
 from polyopt.frontend.numpy import call_arguments
 from polyopt.frontend.numpy.call_arguments import Arguments
 from polyopt.frontend.numpy.products import matmul
-from polyopt.frontend.numpy.table import METHODS
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.decisions import decided
 from polyopt.frontend.program.memory import buffers_read, forced, settled
-from polyopt.frontend.program.snapshots import picked_side
+from polyopt.frontend.reader.attributes import attribute_of
 from polyopt.frontend.reader.calls import call_value
 from polyopt.frontend.reader.closures import Closure, call_closure, closure_of
 from polyopt.frontend.reader.comprehensions import Generated, Grown, comprehension, unrolled
+from polyopt.frontend.reader.conditions import (
+    _both_or_either,
+    chained,
+    chosen_side,
+    compared,
+    computed_once,
+    inverted,
+    number_of,
+    truth,
+)
 from polyopt.frontend.subscripts.basic import Mask, Part, select_parts
-from polyopt.frontend.subscripts.compaction import compacted
 from polyopt.frontend.subscripts.index_arrays import is_fancy, is_mask_of, taken
-from polyopt.frontend.subscripts.masks import count, picked, plain, through
+from polyopt.frontend.subscripts.masks import picked, plain, through
 from polyopt.frontend.subscripts.subscript_parts import is_tuple, part_of, slice_part, whole_number
 from polyopt.frontend.values.codes import refuse
-from polyopt.frontend.values.computed_sizes import as_affine
 from polyopt.frontend.values.constants import as_sequence, beside_arrays, table_of, value_of_global
-from polyopt.frontend.values.promote import cast, common_dtype
-from polyopt.frontend.values.shapes import equate
 from polyopt.frontend.values.values import (
     Gone,
     Growing,
     Known,
     Masked,
-    Method,
     Number,
-    Operandish,
     Perhaps,
     Sequence,
     Slice,
     Tensor,
     Value,
-    as_tensor,
     as_value,
-    has_loads,
     item_of,
 )
 from polyopt.frontend.variables import lists
@@ -75,7 +67,7 @@ from polyopt.frontend.variables.binding import bind, kept
 from polyopt.frontend.variables.call_frames import Frame
 from polyopt.frontend.variables.growing import as_array
 from polyopt.ir.clock import checkpoint
-from polyopt.ir.expr import Const, Expr, Select, integer
+from polyopt.ir.expr import Const, Expr
 from polyopt.ir.types import DType
 
 Numeric: TypeAlias = Number | Tensor
@@ -105,7 +97,8 @@ def evaluate(b: Builder, frame: Frame, node: ast.expr) -> Value:  # noqa: C901  
         case ast.Name(id=name):
             return lookup(b, frame, name, loc)
         case ast.Attribute():
-            return _attribute(b, frame, node)
+            base = evaluate(b, frame, node.value)
+            return attribute_of(b, base, node, loc)
         case ast.Subscript():
             return _subscript(b, frame, node)
         case ast.BinOp(left=left, op=op, right=right):
@@ -125,7 +118,7 @@ def evaluate(b: Builder, frame: Frame, node: ast.expr) -> Value:  # noqa: C901  
             wraps = node in b.wrapping
             return through(b, values, lambda v: operate(b, name, v, loc, wraps=wraps), loc)
         case ast.UnaryOp(op=ast.Not(), operand=inner):
-            return _not(truth(b, evaluate(b, frame, inner), frame.loc(inner)))
+            return inverted(truth(b, evaluate(b, frame, inner), frame.loc(inner)))
         case ast.UnaryOp(op=op, operand=inner):
             name = UNARY[type(op)]
             only = evaluate(b, frame, inner)
@@ -250,100 +243,6 @@ def lookup(b: Builder, frame: Frame, name: str, loc: Loc | None) -> Value:
     )
     hint = near or "define it before the function is compiled"
     refuse("PO0124", f"`{name}` is not defined", loc, hint)
-
-
-def _attribute(b: Builder, frame: Frame, node: ast.Attribute) -> Value:
-    loc = frame.loc(node)
-    base = evaluate(b, frame, node.value)
-    match base:
-        case Known(value=ModuleType() as module):
-            if not hasattr(module, node.attr):
-                hint = frontend.syntax.advice.did_you_mean(
-                    node.attr, dir(module), f"{ast.unparse(node.value)}."
-                )
-                refuse("PO0124", f"module `{module.__name__}` has no `{node.attr}`", loc, hint)
-            found = b.facts.recording.attribute(module, node.attr)
-            return value_of_global(b, node.attr, found, loc)
-        case Known(value=np.dtype() as element) if node.attr in ("type", "itemsize", "kind"):
-            return Known(getattr(element, node.attr))
-        case Known(value=np.ufunc() as ufunc) if hasattr(ufunc, node.attr):
-            return Known(getattr(ufunc, node.attr))
-        case Known(value=np.finfo() | np.iinfo() | np.dtype() as facts) if hasattr(
-            facts, node.attr
-        ):
-            return Known(getattr(facts, node.attr))
-        case Known(value=int() | float() | complex() as number) if hasattr(
-            number, node.attr
-        ) and not node.attr.startswith("_"):
-            return Known(getattr(number, node.attr))
-        case Masked():
-            return _masked_attribute(b, base, node.attr, loc)
-        case Tensor() | Number():
-            return _array_attribute(b, base, node.attr, loc)
-        case _:
-            hint = frontend.syntax.advice.instead_of_attribute(
-                node.attr, (), "use arrays and numbers only"
-            )
-            refuse("PO0152", f"`.{node.attr}` of {describe(base)} is not supported", loc, hint)
-
-
-def _masked_attribute(b: Builder, base: Masked, name: str, loc: Loc | None) -> Value:
-    match name:
-        case "size":
-            return count(b, base, loc)
-        case "shape":
-            return Sequence((count(b, base, loc),))
-        case _ if name in METHODS:
-            return Method(base, name)
-        case _:
-            return _array_attribute(b, compacted(b, base), name, loc)
-
-
-ATTRIBUTES = (
-    "shape", "size", "ndim", "dtype", "T", "mT", "real", "imag", "flat", "itemsize", "nbytes",
-)  # fmt: skip
-
-
-def _array_attribute(  # noqa: C901  one case per attribute
-    b: Builder, base: Operandish, name: str, loc: Loc | None
-) -> Value:
-    array = as_tensor(base)
-    match name:
-        case "shape":
-            return Sequence(tuple(Number(b.extent(e), True) for e in array.shape))
-        case "size":
-            total: Expr = integer(1)
-            for extent in array.shape:
-                total = as_affine(b.facts, times(total, b.extent(extent)))
-            return Number(total, True)
-        case "ndim":
-            return Known(array.rank)
-        case "dtype":
-            return Known(array.dtype.numpy)
-        case "T":
-            return as_value(frontend.numpy.reshaping.transposed(forced(b, array)))
-        case "mT" if array.rank > 1:
-            axes = (*range(array.rank - 2), array.rank - 1, array.rank - 2)
-            return frontend.numpy.reshaping.permuted(forced(b, array), axes)
-        case "flat":
-            return frontend.numpy.regrouping.ravel(b, Arguments("ravel", (base,), {}, loc))
-        case "itemsize" | "nbytes":
-            bytes_ = Known(array.dtype.size)
-            if name == "itemsize":
-                return bytes_
-            return operate(b, "multiply", (_array_attribute(b, base, "size", loc), bytes_), loc)
-        case "real":
-            return frontend.numpy.selection.real(b, Arguments("real", (base,), {}, loc))
-        case "imag":
-            return frontend.numpy.selection.imag(b, Arguments("imag", (base,), {}, loc))
-        case _ if name in METHODS:
-            return Method(base, name)
-        case "append" | "pop" if lists.is_list(base):
-            hint = "write `items.append(x)` or `x = items.pop()` as a statement"
-            refuse("PO0152", f"`.{name}` of a list inside an expression", loc, hint)
-        case _:
-            hint = frontend.syntax.advice.instead_of_attribute(name, (*METHODS, *ATTRIBUTES))
-            refuse("PO0152", f"`.{name}` of an array is not supported", loc, hint)
 
 
 # -- subscripts -------------------------------------------------------------------------------
@@ -476,37 +375,11 @@ def _integer(b: Builder, value: Value, code: str, what: str, loc: Loc | None) ->
 # -- conditions -------------------------------------------------------------------------------
 
 
-def truth(b: Builder, value: Value, loc: Loc | None) -> Known | Number:
-    """Return a condition: a known truth value, or a BOOL number."""
-    match value:
-        case Known(value=known):
-            if isinstance(known, np.ndarray):
-                refuse("PO0142", "an array has no truth value", loc, "use np.any or np.all")
-            return Known(bool(known))
-        case Sequence(items=items):
-            return Known(bool(items))
-        case _:
-            found = settled(b, operand(value, loc))
-    if isinstance(found, Tensor):
-        hint = "combine arrays with `&`, `|` and `~`, choose with np.where, reduce with np.all"
-        refuse("PO0142", "an array has no truth value", loc, hint)
-    condition = _condition_of(found.expr)
-    if condition in (TRUE, FALSE):
-        return Known(condition == TRUE)
-    return Number(condition, True)
-
-
-def _not(value: Known | Number) -> Value:
-    if isinstance(value, Known):
-        return Known(not value.value)
-    return Number(negated(value.expr), True)
-
-
 def _bool_op(b: Builder, frame: Frame, node: ast.BoolOp) -> Value:
     """`and`, `or`: one of the operands; later ones are read only where earlier leave it open."""
     is_and = isinstance(node.op, ast.And)
     first, *rest = node.values
-    value = _computed_once(b, evaluate(b, frame, first))
+    value = computed_once(b, evaluate(b, frame, first))
     left = truth(b, value, frame.loc(first))
     if not rest or (isinstance(left, Known) and bool(left.value) != is_and):
         return value
@@ -516,9 +389,9 @@ def _bool_op(b: Builder, frame: Frame, node: ast.BoolOp) -> Value:
         return evaluate(b, frame, others)
     open_where = left.expr if is_and else negated(left.expr)
     with b.operand(open_where):
-        other = _computed_once(b, evaluate(b, frame, others))
+        other = computed_once(b, evaluate(b, frame, others))
         right = truth(b, other, frame.loc(rest[0]))
-        numbers = (_number_of(b, value, node, frame), _number_of(b, other, node, frame))
+        numbers = (number_of(b, value, node, frame), number_of(b, other, node, frame))
     if all(number is None or number.dtype is DType.BOOL for number in numbers):
         if isinstance(right, Known):
             return left if bool(right.value) == is_and else right
@@ -531,86 +404,18 @@ def _bool_op(b: Builder, frame: Frame, node: ast.BoolOp) -> Value:
     return choose(b, left.expr, *sides, frame.loc(node))
 
 
-def _computed_once(b: Builder, value: Value) -> Value:
-    """Return a value whose reduction is computed here, not where a condition may leave it out."""
-    return settled(b, value) if isinstance(value, Tensor) else value
-
-
-def _number_of(b: Builder, value: Value, node: ast.expr, frame: Frame) -> Number | None:
-    if isinstance(value, Known) and number_of_known(value) is None:
-        return None
-    found = settled(b, operand(value, frame.loc(node)))
-    return found if isinstance(found, Number) else None
-
-
-def number_of_known(value: Known) -> object | None:
-    """Return the Python number that `value` is, if it is one."""
-    known = value.value
-    return known if isinstance(known, bool | int | float | complex | np.generic) else None
-
-
-def _both_or_either(is_and: bool, left: Expr, right: Expr) -> Expr:
-    """Join conditions; one on array elements is read only where an affine one leaves it open."""
-    if is_affine(left) and has_loads(right):
-        return select(left, right, FALSE) if is_and else select(left, TRUE, right)
-    return both(left, right) if is_and else either(left, right)
-
-
-def _condition_of(expr: Expr) -> Expr:
-    """Return an expression as a condition; `x and y` of numbers is a condition of both."""
-    if isinstance(expr, Select) and expr.dtype is not DType.BOOL:
-        if cast(expr.otherwise, DType.BOOL) == expr.condition:
-            return _both_or_either(True, expr.condition, _condition_of(expr.then))
-        if cast(expr.then, DType.BOOL) == expr.condition:
-            return _both_or_either(False, expr.condition, _condition_of(expr.otherwise))
-    return cast(expr, DType.BOOL)
-
-
 def _comparison(b: Builder, frame: Frame, node: ast.Compare) -> Value:
     loc = frame.loc(node)
     values = evaluate_all(b, frame, (node.left, *node.comparators))
     result: Value | None = None
     for op, left, right in zip(node.ops, values, values[1:], strict=False):
-        single = _compared(b, op, left, right, loc)
+        single = compared(b, op, left, right, loc)
         if result is None:
             result = single
             continue
-        result = _chained(b, result, single, loc)
+        result = chained(b, result, single, loc)
     assert result is not None
     return result
-
-
-def _chained(b: Builder, left: Value, right: Value, loc: Loc | None) -> Value:
-    first, second = truth(b, left, loc), truth(b, right, loc)
-    if isinstance(first, Known):
-        return second if first.value else first
-    if isinstance(second, Known):
-        return first if second.value else second
-    return Number(both(first.expr, second.expr), True)
-
-
-def _compared(b: Builder, op: ast.cmpop, left: Value, right: Value, loc: Loc | None) -> Value:
-    match op:
-        case ast.Is() | ast.IsNot():
-            same = _is_same(left, right, loc)
-            return Known(same == isinstance(op, ast.Is))
-        case ast.In() | ast.NotIn():
-            return frontend.python.membership.contained(b, left, right, isinstance(op, ast.In), loc)
-        case _:
-            name = COMPARE[type(op)]
-            lists.operated(b, name, (left, right), loc)
-            left, right = beside_arrays(b, (left, right), loc)
-            return through(b, (left, right), lambda plain: operate(b, name, plain, loc), loc)
-
-
-def _is_same(left: Value, right: Value, loc: Loc | None) -> bool:
-    match left, right:
-        case Known(value=a), Known(value=c):
-            return a is c
-        case (Known(value=None), _) | (_, Known(value=None)):
-            return False
-        case _:
-            refuse("PO0127", "`is` between values", loc, "compare with `==`")
 
 
 def _conditional(b: Builder, frame: Frame, node: ast.IfExp) -> Value:
@@ -625,33 +430,7 @@ def _conditional(b: Builder, frame: Frame, node: ast.IfExp) -> Value:
         then = settled(b, operand(evaluate(b, frame, node.body), loc))
     with b.operand(negated(expr)):
         otherwise = settled(b, operand(evaluate(b, frame, node.orelse), loc))
-    if isinstance(then, Number) and isinstance(otherwise, Number):
-        return choose(b, expr, then, otherwise, loc)
-    weak = then.weak and otherwise.weak
-    kind = _kind_of_both(b, then, otherwise, loc)
-    inputs = (DType.BOOL, kind, kind)
-    values = (condition, then, otherwise)
-    result = combine(b, "conditional", values, inputs, kind, lambda p, _: select(*p), loc)
-    if isinstance(result, Number):
-        return Number(result.expr, weak)
-    return picked_side(b, as_tensor(result), (as_tensor(then), as_tensor(otherwise)), loc)
-
-
-def _kind_of_both(b: Builder, then: Operandish, otherwise: Operandish, loc: Loc | None) -> DType:
-    """Python gives the side as it is; its own numbers get a type for both, others must agree."""
-    kind = common_dtype(((then.dtype, then.weak), (otherwise.dtype, otherwise.weak)), loc)
-    sides = (as_tensor(then), as_tensor(otherwise))
-    arrays = any(side.rank > 0 for side in sides)
-    changed = any(not side.weak and side.dtype is not kind for side in sides)
-    if changed or (arrays and len({side.dtype is DType.BOOL for side in sides}) > 1):
-        hint = "convert both sides to one type, such as float(x)"
-        refuse("PO0161", "the sides of a conditional have different types", loc, hint)
-    if sides[0].rank != sides[1].rank:
-        hint = "use np.where, or assign in both branches of an `if`"
-        refuse("PO0161", "the sides of a conditional have different shapes", loc, hint)
-    for left, right in zip(sides[0].shape, sides[1].shape, strict=True):
-        equate(b, left, right, "conditional", loc)
-    return kind
+    return chosen_side(b, condition, then, otherwise, loc)
 
 
 # -- calls ------------------------------------------------------------------------------------

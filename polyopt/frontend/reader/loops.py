@@ -19,7 +19,8 @@ from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.facts import Place
 from polyopt.frontend.program.statement_domains import ENDLESS, Loop
 from polyopt.frontend.reader.assignments import assign_to
-from polyopt.frontend.reader.expressions import evaluate, truth
+from polyopt.frontend.reader.conditions import truth
+from polyopt.frontend.reader.expressions import evaluate
 from polyopt.frontend.syntax.liveness import assigned
 from polyopt.frontend.syntax.structure import is_result
 from polyopt.frontend.values.codes import refuse

@@ -1,0 +1,133 @@
+"""Attributes: of modules, NumPy's types, numbers and arrays.
+
+In: the value that has the attribute, its name.  Out: the attribute's value."""
+
+from __future__ import annotations
+
+import ast
+from types import ModuleType
+
+import numpy as np
+
+from polyopt import frontend
+from polyopt.errors import Loc
+from polyopt.frontend.arithmetic.operators import describe, operate
+from polyopt.frontend.integers.affine_integers import (
+    times,
+)
+from polyopt.frontend.numpy.call_arguments import Arguments
+from polyopt.frontend.numpy.table import METHODS
+from polyopt.frontend.program.builder import Builder
+from polyopt.frontend.program.memory import forced
+from polyopt.frontend.subscripts.compaction import compacted
+from polyopt.frontend.subscripts.masks import count
+from polyopt.frontend.values.codes import refuse
+from polyopt.frontend.values.computed_sizes import as_affine
+from polyopt.frontend.values.constants import value_of_global
+from polyopt.frontend.values.values import (
+    Known,
+    Masked,
+    Method,
+    Number,
+    Operandish,
+    Sequence,
+    Tensor,
+    Value,
+    as_tensor,
+    as_value,
+)
+from polyopt.frontend.variables import lists
+from polyopt.ir.expr import Expr, integer
+
+
+def attribute_of(b: Builder, base: Value, node: ast.Attribute, loc: Loc | None) -> Value:
+    """Return the attribute that `node` asks of the value `base`; PO0124 or PO0152 if none."""
+    match base:
+        case Known(value=ModuleType() as module):
+            if not hasattr(module, node.attr):
+                hint = frontend.syntax.advice.did_you_mean(
+                    node.attr, dir(module), f"{ast.unparse(node.value)}."
+                )
+                refuse("PO0124", f"module `{module.__name__}` has no `{node.attr}`", loc, hint)
+            found = b.facts.recording.attribute(module, node.attr)
+            return value_of_global(b, node.attr, found, loc)
+        case Known(value=np.dtype() as element) if node.attr in ("type", "itemsize", "kind"):
+            return Known(getattr(element, node.attr))
+        case Known(value=np.ufunc() as ufunc) if hasattr(ufunc, node.attr):
+            return Known(getattr(ufunc, node.attr))
+        case Known(value=np.finfo() | np.iinfo() | np.dtype() as facts) if hasattr(
+            facts, node.attr
+        ):
+            return Known(getattr(facts, node.attr))
+        case Known(value=int() | float() | complex() as number) if hasattr(
+            number, node.attr
+        ) and not node.attr.startswith("_"):
+            return Known(getattr(number, node.attr))
+        case Masked():
+            return _masked_attribute(b, base, node.attr, loc)
+        case Tensor() | Number():
+            return _array_attribute(b, base, node.attr, loc)
+        case _:
+            hint = frontend.syntax.advice.instead_of_attribute(
+                node.attr, (), "use arrays and numbers only"
+            )
+            refuse("PO0152", f"`.{node.attr}` of {describe(base)} is not supported", loc, hint)
+
+
+def _masked_attribute(b: Builder, base: Masked, name: str, loc: Loc | None) -> Value:
+    match name:
+        case "size":
+            return count(b, base, loc)
+        case "shape":
+            return Sequence((count(b, base, loc),))
+        case _ if name in METHODS:
+            return Method(base, name)
+        case _:
+            return _array_attribute(b, compacted(b, base), name, loc)
+
+
+ATTRIBUTES = (
+    "shape", "size", "ndim", "dtype", "T", "mT", "real", "imag", "flat", "itemsize", "nbytes",
+)  # fmt: skip
+
+
+def _array_attribute(  # noqa: C901  one case per attribute
+    b: Builder, base: Operandish, name: str, loc: Loc | None
+) -> Value:
+    array = as_tensor(base)
+    match name:
+        case "shape":
+            return Sequence(tuple(Number(b.extent(e), True) for e in array.shape))
+        case "size":
+            total: Expr = integer(1)
+            for extent in array.shape:
+                total = as_affine(b.facts, times(total, b.extent(extent)))
+            return Number(total, True)
+        case "ndim":
+            return Known(array.rank)
+        case "dtype":
+            return Known(array.dtype.numpy)
+        case "T":
+            return as_value(frontend.numpy.reshaping.transposed(forced(b, array)))
+        case "mT" if array.rank > 1:
+            axes = (*range(array.rank - 2), array.rank - 1, array.rank - 2)
+            return frontend.numpy.reshaping.permuted(forced(b, array), axes)
+        case "flat":
+            return frontend.numpy.regrouping.ravel(b, Arguments("ravel", (base,), {}, loc))
+        case "itemsize" | "nbytes":
+            bytes_ = Known(array.dtype.size)
+            if name == "itemsize":
+                return bytes_
+            return operate(b, "multiply", (_array_attribute(b, base, "size", loc), bytes_), loc)
+        case "real":
+            return frontend.numpy.selection.real(b, Arguments("real", (base,), {}, loc))
+        case "imag":
+            return frontend.numpy.selection.imag(b, Arguments("imag", (base,), {}, loc))
+        case _ if name in METHODS:
+            return Method(base, name)
+        case "append" | "pop" if lists.is_list(base):
+            hint = "write `items.append(x)` or `x = items.pop()` as a statement"
+            refuse("PO0152", f"`.{name}` of a list inside an expression", loc, hint)
+        case _:
+            hint = frontend.syntax.advice.instead_of_attribute(name, (*METHODS, *ATTRIBUTES))
+            refuse("PO0152", f"`.{name}` of an array is not supported", loc, hint)
