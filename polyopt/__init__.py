@@ -27,7 +27,8 @@ _HOMES = {
     "frontend.syntax.parallel_markers": "parallel prange",
     "frontend.syntax.argtypes": "ArrayType ConstType ScalarType",
     "schedule": "Schedule Witness",
-    "tracing.arrays": "LazyArray lazy tensor",
+    "tracing.arrays": "LazyArray",
+    "tracing.declaring": "lazy tensor",
     "tracing.comprehension": "comprehend",
     "tracing.compiling": "CompiledGraph compile",
     "tracing.contraction": "einsum",
@@ -79,11 +80,12 @@ if TYPE_CHECKING:
     from polyopt.runtime.notices import BudgetWarning, CacheWarning, ForkWarning, PolyoptWarning
     from polyopt.schedule import Schedule, Witness
     from polyopt.targets import FpMode, Machine, Options, Target, detect_machine
-    from polyopt.tracing.arrays import LazyArray, lazy, tensor
+    from polyopt.tracing.arrays import LazyArray
     from polyopt.tracing.compiling import CompiledGraph
     from polyopt.tracing.compiling import compile as compile
     from polyopt.tracing.comprehension import comprehend
     from polyopt.tracing.contraction import einsum
+    from polyopt.tracing.declaring import lazy, tensor
     from polyopt.tracing.terms import indices
     from polyopt.tracing.terms import max as max
     from polyopt.tracing.terms import min as min

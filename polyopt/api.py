@@ -24,8 +24,9 @@ from polyopt.compiled import CompiledKernel, Types, Values, chain, declined, res
 from polyopt.errors import FrontendError, InternalError, PolyoptError, UsageError
 from polyopt.frontend.syntax.argtypes import ArgType, ArrayType, ConstType, NeedConstant, ScalarType
 from polyopt.ir.source import Signature
-from polyopt.runtime.check import OverlapError, ShapeError, check_call
+from polyopt.runtime.check import ShapeError, check_call
 from polyopt.runtime.notices import PolyoptWarning, notice
+from polyopt.runtime.overlap import OverlapError
 from polyopt.schedulefile import ScheduleText, load_text, with_sizes
 from polyopt.specialize import (
     Parameters,

@@ -19,7 +19,7 @@ from polyopt.emit import emit_c
 from polyopt.emit.wrapper import wrapper_source
 from polyopt.errors import ArgumentError, BudgetError, ToolchainError
 from polyopt.ir.budget import Budget
-from polyopt.ir.expr import evaluate
+from polyopt.ir.integers import evaluate
 from polyopt.ir.interp import bind_sizes
 from polyopt.ir.loops import Body, For, If, LoopFunction, While
 from polyopt.ir.program import Program

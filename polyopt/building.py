@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import os
 import time
-import zlib
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from polyopt.capture.reads import Read, Recording
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import PolyoptError, ToolchainError
-from polyopt.frontend.syntax.argtypes import ArgType, ConstType, NeedConstant
+from polyopt.frontend.syntax.argtypes import ArgType, NeedConstant
 from polyopt.ir.clock import now
 from polyopt.ir.host import DeviceProgram, Emitted
 from polyopt.ir.source import Signature, Source
@@ -27,7 +26,6 @@ from polyopt.machine import Machine
 from polyopt.runtime import build as builder
 from polyopt.runtime.caller import begin as begin_caller
 from polyopt.runtime.caller import caller_for
-from polyopt.runtime.fingerprint import versions
 from polyopt.runtime.levels import require_level
 from polyopt.runtime.library import (
     Loaded,
@@ -36,11 +34,11 @@ from polyopt.runtime.library import (
     load_foreign,
     no_device,
 )
-from polyopt.runtime.lookup import Found, find, keep, key_of
+from polyopt.runtime.lookup import Found, find, keep
 from polyopt.runtime.notices import BudgetWarning, notice
 from polyopt.runtime.process import calls_text, is_shared, process_for
-from polyopt.runtime.records import RecordError, from_json, to_json
-from polyopt.runtime.store import WRONG_DATA, Entry, Store, open_store
+from polyopt.runtime.records import to_json
+from polyopt.runtime.store import WRONG_DATA, Store, open_store
 from polyopt.runtime.threads import thread_count
 from polyopt.runtime.toolchain import Compiler, find_compiler, listed_features, processor_features
 from polyopt.specialize import weak_flags
@@ -48,10 +46,9 @@ from polyopt.targets import Options, Target, detect_machine, seconds_to_compile
 
 if TYPE_CHECKING:
     from polyopt.pipeline import Compilation, Expect
+from polyopt.kernel_entries import KnownKernel, kernel_key, recall, remember
 
 KIND = "kernels"
-ARTEFACT = "certificate.json.z"
-"""The file of a cache entry with the certificate; it is unpacked when somebody asks for it."""
 
 
 KEPT = 0.2  # of the time to compile: what is left to the C compiler
@@ -106,7 +103,7 @@ def build_kernel(
         "foreign": foreign,
         "shared": is_shared(compiler),
     }
-    key = _key(function, types, options, machine, made_by)
+    key = kernel_key(function, types, options, machine, made_by)
     found = _known(store, key, function, accept)
     if found is not None and isinstance(found.value.source, Source):
         known = found.value
@@ -178,7 +175,7 @@ class _Ahead:
 
 def _kept_library(
     store: Store,
-    known: _Known,
+    known: KnownKernel,
     weak: tuple[bool, ...],
     caller: ModuleType | None,
     threads: int,
@@ -219,7 +216,7 @@ def _build_for_device(
             stages.source, no_device(error), stages.schedule_text, stages, stages.timings,
             recording.reads,
         )  # fmt: skip
-    key = _key(function, types, options, machine, {"device": provider.limits.arch})
+    key = kernel_key(function, types, options, machine, {"device": provider.limits.arch})
     found = _known(store, key, function, accept)
     if found is not None and isinstance(found.value.source, DeviceProgram):
         known = found.value
@@ -243,9 +240,9 @@ def _build_for_device(
 
 def _known(
     store: Store, key: str | None, function: Callable[..., object], accept: Accept | None
-) -> Found[_Known] | None:
+) -> Found[KnownKernel] | None:
     """Return what the cache has; raises what it says, `NeedConstant` or what `accept` does."""
-    found = find(store, KIND, key, function, _recall)
+    found = find(store, KIND, key, function, recall)
     match None if found is None else found.value:
         case str() as argument:
             raise NeedConstant(argument)
@@ -253,7 +250,7 @@ def _known(
             if accept is not None:
                 accept(signature)
             return None
-        case _Known() as known:
+        case KnownKernel() as known:
             assert found is not None
             return Found(known, found.reads)
         case None:
@@ -330,7 +327,7 @@ def _finish(
     """Keep what was made, and warn of what was left out for want of time."""
     warning = _warning(stages, seconds_to_compile(options))
     _warn(warning)
-    files = _remember(stages, library, warning)
+    files = remember(stages, library, warning)
     keep(store, KIND, key, recording.reads, files, anew=True)
 
 
@@ -409,104 +406,3 @@ def _load(
     if caller is None:
         return load_foreign(path, source, weak, threads, process)
     return load_extension(path, source.signature, weak, source.openmp, threads, caller, process)
-
-
-def _key(
-    function: Callable[..., Any],
-    types: tuple[ArgType, ...],
-    options: Options,
-    machine: Machine,
-    made_by: Mapping[str, object],
-) -> str | None:
-    """Return the text of all that decides what `build_kernel` makes but for values that it reads.
-
-    None: do not cache.
-    """
-    try:
-        for kind in types:
-            if isinstance(kind, ConstType):
-                to_json(kind.value)
-    except RecordError:
-        return None
-    facts = {
-        "abi": builder.ABI,
-        "types": [repr(kind) for kind in types],
-        "options": repr(options),
-        "seconds": seconds_to_compile(options),
-        "machine": repr(machine),
-        **made_by,
-        "python": builder.python_abi(),
-        "libc": builder.libc(),
-        "versions": versions(),
-    }
-    return key_of(function, facts)
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What an entry remembers."""
-
-    source: Emitted
-    schedule: str
-    library: str
-    warning: str
-    artefact: bytes | None
-
-
-def _remember(stages: Compilation, library: str, warning: str) -> dict[str, bytes]:
-    files = {
-        "source.json": json.dumps(to_json(stages.source)).encode(),
-        "schedule.txt": stages.schedule_text.encode(),
-        "library.key": library.encode(),
-        "warning.txt": warning.encode(),
-    }
-    text = None if stages.certificate is None else artefact_of(stages)
-    return files if text is None else {**files, ARTEFACT: zlib.compress(text.encode(), 6)}
-
-
-def artefact_of(stages: Compilation) -> str | None:
-    """Return the text of the certificate file, None where the program cannot be recorded."""
-    from polyopt.artefact import artefact_text
-    from polyopt.ir.record import RecordError as Unrecorded
-
-    if stages.written is None:
-        return None
-    try:
-        return artefact_text(stages.written, stages.loops, stages.source, stages.schedule_text,
-                             stages.certificate)  # fmt: skip
-    except Unrecorded:
-        return None
-
-
-def unpacked(artefact: bytes) -> str | None:
-    """Return the text of a certificate file that the cache keeps, None where it is damaged."""
-    from polyopt.artefact import MAX_BYTES
-
-    whole = zlib.decompressobj()
-    with suppress(zlib.error, ValueError):
-        text = whole.decompress(artefact, MAX_BYTES).decode()
-        return text if whole.eof else None
-    return None
-
-
-def _recall(entry: Entry) -> _Known | Signature | str:
-    """Return what `entry` remembers: a kernel, or the argument that has to be a constant.
-
-    A signature: what the front end read, of a kernel that was not built.
-    """
-    if "need.json" in entry.files:
-        argument = entry.json("need.json")
-        if not isinstance(argument, str):
-            raise RecordError("no argument is named")
-        return argument
-    if "signature.json" in entry.files:
-        signature = from_json(entry.json("signature.json"))
-        if not isinstance(signature, Signature):
-            raise RecordError(f"a {type(signature).__name__} is no signature")
-        return signature
-    source = from_json(entry.json("source.json"))
-    if not isinstance(source, Source | DeviceProgram):
-        raise RecordError(f"a {type(source).__name__} is no kernel")
-    texts = (entry.text(name) for name in ("schedule.txt", "library.key", "warning.txt"))
-    schedule, library, warning = texts
-    return _Known(source, schedule, library, warning, entry.files.get(ARTEFACT))

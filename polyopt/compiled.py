@@ -10,12 +10,13 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from polyopt.building import Built, artefact_of, compile_stages, unpacked
+from polyopt.building import Built, compile_stages
 from polyopt.capture.guards import Guards, different, guards_of
 from polyopt.capture.reads import Read
 from polyopt.errors import InternalError, UsageError
 from polyopt.frontend.syntax.argtypes import ArgType
 from polyopt.ir.source import ArrayArg, ConstArg, ScalarArg, Signature, Source
+from polyopt.kernel_entries import artefact_of, unpacked
 from polyopt.runtime.check import check_call
 from polyopt.runtime.library import Loaded
 from polyopt.runtime.threads import warn_forked

@@ -23,7 +23,7 @@ from polyopt.frontend.syntax.argtypes import (
     ScalarType,
     SizeCondition,
 )
-from polyopt.ir.expr import show
+from polyopt.ir.showing import show
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 from polyopt.runtime.check import integer_range, layouts_of

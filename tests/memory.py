@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from math import prod
 
 from polyopt.emit.allocations import Allocation, StorageClass, allocations
-from polyopt.ir.expr import Expr, Iter, Param, Symbol, evaluate, rewrite, walk
+from polyopt.ir.expr import Expr, Iter, Param, Symbol, rewrite, walk
+from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Array, Role

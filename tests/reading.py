@@ -32,8 +32,8 @@ from polyopt.ir.expr import (
     Unary,
     UnaryOp,
     loads,
-    normalize,
 )
+from polyopt.ir.linear import normalize
 from polyopt.ir.scop import Array, Reduction, Role, Scop, Statement
 from polyopt.ir.types import DType
 

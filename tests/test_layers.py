@@ -46,9 +46,12 @@ LAYERS: dict[str, set[str]] = {
     "artefact": {"errors", "ir", "emit", "proof"},
     "specialize": {"errors", "ir", "frontend", "runtime"},
     "aliasing": {"ir", "frontend", "runtime", "specialize"},
+    "kernel_entries": {
+        "artefact", "errors", "frontend", "ir", "machine", "pipeline", "runtime", "targets",
+    },
     "building": {
         *_COMPILER, "capture", "frontend", "runtime", "targets", "pipeline", "specialize", "emit",
-        "artefact", "hosting",
+        "hosting", "kernel_entries",
     },
     "tuning": {
         *_COMPILER, "capture", "frontend", "runtime", "targets", "schedule", "transforms",
@@ -60,7 +63,7 @@ LAYERS: dict[str, set[str]] = {
     "verifying": {"errors", "ir", "frontend", "numerics", "bounding"},
     "compiled": {
         *_COMPILER, "capture", "numerics", "bounding", "schedulefile", "frontend", "runtime",
-        "schedule", "targets", "pipeline", "specialize", "building", "verifying",
+        "schedule", "targets", "pipeline", "specialize", "building", "kernel_entries", "verifying",
     },
     "api": {
         *_COMPILER, "capture", "numerics", "bounding", "schedulefile", "transforms", "frontend",
@@ -80,7 +83,10 @@ STAGES = {
     "ir", "frontend", "schedule", "transforms", "strategy", "model", "emit", "proof", "proving",
     "pipeline",
 }  # fmt: skip
-RUNTIME_IR = {"annotations", "source", "expr", "types", "library", "array", "loops", "host"}
+RUNTIME_IR = {
+    *("annotations", "array", "expr", "host", "integers", "library", "loops", "showing"),
+    *("source", "types"),
+}
 ISL = {"ir", "schedule", "transforms", "strategy", "proof", "report", "frontend", "cli"}
 ISL_FILES = {
     PACKAGE / "emit" / "lower_scop.py",

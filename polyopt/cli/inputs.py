@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from polyopt.errors import UsageError
 from polyopt.frontend.syntax.annotations import Annotation
-from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Param, evaluate
+from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Param
+from polyopt.ir.integers import evaluate
 from polyopt.ir.source import ArrayArg, Check, ConstArg, IntegerOf, ScalarArg, Signature, SizeOf
 from polyopt.ir.types import DType, Kind
 from polyopt.never import assert_never

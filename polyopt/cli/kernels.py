@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from polyopt.errors import PolyoptError
-from polyopt.ir.expr import show
 from polyopt.ir.host import DeviceProgram
+from polyopt.ir.showing import show
 from polyopt.ir.source import DeviceSource, KernelEntry
 from polyopt.report.launches import Launch, launches
 from polyopt.runtime.device.occupancy import Occupancy, occupancy

@@ -13,7 +13,8 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.emit.nodes import expressions, map_node, nested
 from polyopt.emit.regions import whole_arrays
 from polyopt.ir.array import Turn
-from polyopt.ir.expr import Expr, Iter, Load, VectorLoad, linear, rewrite, walk
+from polyopt.ir.expr import Expr, Iter, Load, VectorLoad, rewrite, walk
+from polyopt.ir.linear import linear
 from polyopt.ir.loops import CONCURRENT, Body, For, Node
 from polyopt.ir.scop import Array
 

@@ -57,11 +57,11 @@ from polyopt.ir.expr import (
     Symbol,
     VectorLoad,
     integer,
-    normalize,
     sub,
     substitute,
 )
 from polyopt.ir.extremum import extremum_of
+from polyopt.ir.linear import normalize
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,

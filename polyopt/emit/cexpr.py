@@ -36,10 +36,10 @@ from polyopt.ir.expr import (
     UnaryOp,
     VectorLoad,
     loads,
-    show,
 )
 from polyopt.ir.powers import PRECISE, constant_of
 from polyopt.ir.scop import Role
+from polyopt.ir.showing import show
 from polyopt.ir.types import DType, Kind
 from polyopt.never import assert_never
 

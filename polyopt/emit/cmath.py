@@ -7,7 +7,8 @@ Refuses: functions without a version for the dtype (PO0402).
 from __future__ import annotations
 
 from polyopt.errors import EmitError
-from polyopt.ir.expr import Call, MathFunc, show
+from polyopt.ir.expr import Call, MathFunc
+from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 
 _TESTS = (MathFunc.ISNAN, MathFunc.ISINF, MathFunc.ISFINITE)

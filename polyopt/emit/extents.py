@@ -6,7 +6,8 @@ In: a loop.  Out: a lower bound and a constant such that the loop ends before th
 from __future__ import annotations
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.expr import BinaryOp, Expr, linear, operands, sub
+from polyopt.ir.expr import BinaryOp, Expr, operands, sub
+from polyopt.ir.linear import linear
 from polyopt.ir.loops import For
 
 

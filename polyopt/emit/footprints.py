@@ -20,15 +20,13 @@ from polyopt.ir.expr import (
     Const,
     Expr,
     Iter,
-    Linear,
     Load,
     VectorLoad,
-    from_linear,
     integer,
-    linear,
     sub,
     walk,
 )
+from polyopt.ir.linear import Linear, from_linear, linear
 from polyopt.ir.loops import Body, DeclareArray, For, If, Space
 from polyopt.ir.scop import Array
 from polyopt.ir.types import DType

@@ -27,10 +27,10 @@ from polyopt.ir.expr import (
     Unary,
     UnaryOp,
     VectorLoad,
-    linear,
     loads,
     walk,
 )
+from polyopt.ir.linear import linear
 from polyopt.ir.loops import (
     Assign,
     Body,

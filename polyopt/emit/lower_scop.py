@@ -17,19 +17,8 @@ from polyopt.emit.reindex import reindex
 from polyopt.emit.storage_scope import declare_in_loops
 from polyopt.emit.thread_privatization import privatize_by_thread
 from polyopt.errors import BudgetError
-from polyopt.ir.affine import param_names
 from polyopt.ir.budget import query
-from polyopt.ir.expr import (
-    Expr,
-    Iter,
-    Load,
-    Symbol,
-    VectorLoad,
-    normalize,
-    rewrite,
-    substitute,
-    walk,
-)
+from polyopt.ir.expr import Expr, Iter, Load, Symbol, VectorLoad, rewrite, substitute, walk
 from polyopt.ir.isl_ast import (
     AstBody,
     AstCall,
@@ -40,7 +29,9 @@ from polyopt.ir.isl_ast import (
     ast_body,
     with_iterators,
 )
+from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Assign, Body, For, If, LoopKind, Node
+from polyopt.ir.parameters import param_names
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.never import assert_never
 from polyopt.schedule.contraction import contraction_nests

@@ -18,7 +18,8 @@ from polyopt.emit.helpers import LINE, Helper, HelperKind
 from polyopt.emit.lanes import is_unit_stride
 from polyopt.emit.regions import nodes
 from polyopt.emit.views import View
-from polyopt.ir.expr import Iter, Load, normalize, sub, substitute
+from polyopt.ir.expr import Iter, Load, sub, substitute
+from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Assign, Body, For
 
 Lines = list[Code]

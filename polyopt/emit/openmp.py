@@ -21,12 +21,11 @@ from polyopt.ir.expr import (
     Symbol,
     add,
     integer,
-    linear,
-    normalize,
     operands,
     sub,
     walk,
 )
+from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import DeclareArray, For, LoopKind, Space, While
 from polyopt.ir.types import DType
 

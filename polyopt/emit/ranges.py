@@ -17,19 +17,16 @@ from polyopt.ir.expr import (
     Const,
     Expr,
     Iter,
-    Linear,
     Param,
     Unary,
     UnaryOp,
     add,
-    from_linear,
     integer,
-    linear,
     mul,
-    normalize,
     operands,
     sub,
 )
+from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.loops import For
 from polyopt.ir.types import DType
 

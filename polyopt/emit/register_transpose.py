@@ -25,16 +25,8 @@ from polyopt.emit.passes.row_recurrences import (
     row_target,
     row_vector,
 )
-from polyopt.ir.expr import (
-    Iter,
-    VectorLoad,
-    add,
-    integer,
-    normalize,
-    sub,
-    substitute,
-    walk,
-)
+from polyopt.ir.expr import Iter, VectorLoad, add, integer, sub, substitute, walk
+from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Assign, Body, For, Node, SetLocal
 
 Lines = list[Code]

@@ -11,22 +11,8 @@ from collections.abc import Iterator
 
 from polyopt.dataclass import replace
 from polyopt.emit.nodes import expressions, map_node, nested, with_nested
-from polyopt.ir.expr import (
-    Binary,
-    BinaryOp,
-    Compare,
-    Expr,
-    Iter,
-    Linear,
-    Load,
-    add,
-    from_linear,
-    linear,
-    normalize,
-    rewrite,
-    sub,
-    walk,
-)
+from polyopt.ir.expr import Binary, BinaryOp, Compare, Expr, Iter, Load, add, rewrite, sub, walk
+from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.loops import Body, For, Node
 from polyopt.ir.types import DType
 

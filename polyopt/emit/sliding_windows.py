@@ -12,18 +12,8 @@ from collections.abc import Iterator
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.nodes import expressions
 from polyopt.emit.regions import written_arrays
-from polyopt.ir.expr import (
-    Binary,
-    BinaryOp,
-    Const,
-    Expr,
-    VectorLoad,
-    integer,
-    linear,
-    normalize,
-    sub,
-    walk,
-)
+from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, VectorLoad, integer, sub, walk
+from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import Assign, Body
 from polyopt.ir.types import DType
 

@@ -22,14 +22,13 @@ from polyopt.ir.expr import (
     add,
     integer,
     is_function,
-    linear,
     mul,
-    normalize,
     operands,
     sub,
     substitute,
     walk,
 )
+from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import Assign, Body, For, If, LoopKind, Node, SetLocal, While
 from polyopt.ir.types import DType
 

@@ -23,8 +23,8 @@ from polyopt.ir.expr import (
     Symbol,
     Unary,
     UnaryOp,
-    show,
 )
+from polyopt.ir.showing import show
 from polyopt.ir.source import (
     ArrayArg,
     ConstArg,

@@ -20,8 +20,8 @@ from polyopt.errors import ArgumentError, ToolchainError
 from polyopt.hosting.memory import Memory, Mirror
 from polyopt.ir.array import Array, Role
 from polyopt.ir.evaluate import Frame, compile_expr, compile_index, convert
-from polyopt.ir.expr import evaluate
 from polyopt.ir.host import DeviceProgram
+from polyopt.ir.integers import evaluate
 from polyopt.ir.library import call_library
 from polyopt.ir.loops import Kernel
 from polyopt.ir.run_loops import Action, Failed, Setting, allocated, compile_body, raise_faults

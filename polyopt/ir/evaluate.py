@@ -36,8 +36,8 @@ from polyopt.ir.expr import (
     Unary,
     UnaryOp,
     VectorLoad,
-    show,
 )
+from polyopt.ir.showing import show
 from polyopt.ir.types import DType, Kind
 from polyopt.never import assert_never
 

@@ -25,8 +25,8 @@ from polyopt.ir.expr import (
     Symbol,
     Unary,
     UnaryOp,
-    show,
 )
+from polyopt.ir.showing import show
 
 Monomial: TypeAlias = tuple[str, ...]
 """The sizes that are multiplied, sorted; one that is there twice is squared."""

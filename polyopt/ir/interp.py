@@ -18,7 +18,7 @@ import numpy as np
 from polyopt.dataclass import dataclass
 from polyopt.errors import ArgumentError, InternalError
 from polyopt.ir.evaluate import Frame, compile_expr, compile_store
-from polyopt.ir.expr import evaluate
+from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import For, LoopFunction
 from polyopt.ir.program import Program
 from polyopt.ir.run_loops import Failed, Setting, allocated, compile_body, raise_faults

@@ -25,9 +25,9 @@ from polyopt.ir.expr import (
     add,
     integer,
     mul,
-    normalize,
     sub,
 )
+from polyopt.ir.linear import normalize
 from polyopt.ir.types import DType
 
 

@@ -22,7 +22,8 @@ from polyopt.ir.annotations import (
     merged,
 )
 from polyopt.ir.array import Array
-from polyopt.ir.expr import BinaryOp, Expr, Load, Symbol, VectorLoad, show
+from polyopt.ir.expr import BinaryOp, Expr, Load, Symbol, VectorLoad
+from polyopt.ir.showing import show
 from polyopt.ir.source import Signature
 from polyopt.ir.types import DType
 from polyopt.never import assert_never

@@ -12,20 +12,9 @@ from itertools import product
 from math import prod
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.ir.expr import (
-    Binary,
-    BinaryOp,
-    Cast,
-    Const,
-    Expr,
-    Iter,
-    Load,
-    evaluate,
-    linear,
-    loads,
-    substitute,
-    walk,
-)
+from polyopt.ir.expr import Binary, BinaryOp, Cast, Const, Expr, Iter, Load, loads, substitute, walk
+from polyopt.ir.integers import evaluate
+from polyopt.ir.linear import linear
 from polyopt.ir.loops import Assign, Body, For, If, LoopKind
 from polyopt.ir.types import DType
 

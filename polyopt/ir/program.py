@@ -11,8 +11,9 @@ from typing import TypeAlias
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import Loc
-from polyopt.ir.expr import Expr, Load, show
+from polyopt.ir.expr import Expr, Load
 from polyopt.ir.scop import Array, Scop
+from polyopt.ir.showing import show
 from polyopt.ir.source import Signature
 from polyopt.never import assert_never
 

@@ -12,7 +12,8 @@ from itertools import pairwise
 import islpy as isl
 
 from polyopt.errors import BudgetError
-from polyopt.ir.affine import param_names, quota
+from polyopt.ir.affine import quota
+from polyopt.ir.parameters import param_names
 
 MAX_NESTING = 30
 MAX_DIGITS = 40

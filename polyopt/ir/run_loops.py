@@ -24,7 +24,7 @@ from polyopt.ir.evaluate import (
     compile_store,
     convert,
 )
-from polyopt.ir.expr import BinaryOp, Symbol, show
+from polyopt.ir.expr import BinaryOp, Symbol
 from polyopt.ir.library import call_library
 from polyopt.ir.loops import (
     CONCURRENT,
@@ -48,6 +48,7 @@ from polyopt.ir.loops import (
     SetLocal,
     While,
 )
+from polyopt.ir.showing import show
 from polyopt.ir.source import LibraryCall, Signature
 from polyopt.ir.storage import storage
 from polyopt.never import assert_never

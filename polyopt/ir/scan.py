@@ -19,14 +19,13 @@ from polyopt.ir.expr import (
     Load,
     VectorLoad,
     integer,
-    linear,
     loads,
-    normalize,
     sub,
     substitute,
     walk,
 )
 from polyopt.ir.identity import identity, is_exact
+from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import Assign, For
 from polyopt.ir.scop import Statement
 from polyopt.ir.types import DType, Kind

@@ -14,11 +14,13 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import Loc
-from polyopt.ir.affine import bare, covering_map, mentioned, param_space, time_map
+from polyopt.ir.affine import covering_map, param_space, time_map
 from polyopt.ir.array import Array as Array
 from polyopt.ir.array import Role as Role
 from polyopt.ir.choice import chosen
-from polyopt.ir.expr import BinaryOp, Expr, Load, Param, loads, show, walk
+from polyopt.ir.expr import BinaryOp, Expr, Load, Param, loads, walk
+from polyopt.ir.parameters import bare, mentioned
+from polyopt.ir.showing import show
 from polyopt.ir.sizes import SizeFacts
 from polyopt.ir.types import DType
 

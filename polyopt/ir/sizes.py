@@ -12,7 +12,8 @@ from functools import cached_property
 import islpy as isl
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.affine import FEW, bare, mentioned, param_names, param_space
+from polyopt.ir.affine import FEW, param_space
+from polyopt.ir.parameters import bare, mentioned, param_names
 
 
 @dataclass(frozen=True, eq=False)

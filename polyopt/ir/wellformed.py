@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from polyopt.ir.expr import Expr, Load, loads, show
+from polyopt.ir.expr import Expr, Load, loads
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Allocate, Bind, Invoke, Program, Repeat, all_parts
 from polyopt.ir.record_sets import RecordError
 from polyopt.ir.scop import Array, Role, Scop, Statement
+from polyopt.ir.showing import show
 from polyopt.ir.source import ArrayArg, Signature
 
 _PASSING: Final = {Role.TEMP, Role.OUTPUT}

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from polyopt.ir.expr import Expr, Iter, Load, VectorLoad, children, linear, walk
+from polyopt.ir.expr import Expr, Iter, Load, VectorLoad, children, walk
 from polyopt.ir.interp import run_loops, run_program
+from polyopt.ir.linear import linear
 from polyopt.ir.loops import Assign, Body, Declare, For, If, LoopFunction, SetLocal, While
 from polyopt.ir.program import Program
 from polyopt.numerics.results import named_results

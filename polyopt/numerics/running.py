@@ -8,7 +8,7 @@ Refuses: vectors and PARALLEL loops, which only passes make.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.ir.expr import (
@@ -51,7 +51,9 @@ from polyopt.ir.scop import Array, Role
 from polyopt.ir.sums import products
 from polyopt.ir.types import DType
 from polyopt.never import assert_never
+from polyopt.numerics.bound_names import Names, unused_prefix
 from polyopt.numerics.flow import LAYOUT_DEPENDENT, Flow
+from polyopt.numerics.open_sums import open_sums, partial_before
 from polyopt.numerics.propagate import Operand, apart, error_of, unknown
 from polyopt.numerics.reals import (
     INFINITY,
@@ -71,37 +73,8 @@ from polyopt.numerics.reals import (
     unit,
 )
 
-LOST = "lost"
 TF32 = 2.0**-10 + 2.0**-20
 """Relative error of a product whose factors were rounded to 11 bits, to the nearest."""
-
-
-@dataclass(frozen=True, slots=True)
-class Names:
-    """What the extended loops call the bounds of arrays and locals.
-
-    `error` bounds the value, `terms` counts the terms of an open sum, `mass` sums their magnitudes.
-    `lost` is a 0-d array: infinite once inexact data decided what is computed where no bound can
-    follow.
-    """
-
-    prefix: str
-
-    @property
-    def lost(self) -> str:
-        return f"{self.prefix}_{LOST}"
-
-    def error(self, name: str) -> str:
-        return f"{self.prefix}_error_{name}"
-
-    def terms(self, name: str) -> str:
-        return f"{self.prefix}_terms_{name}"
-
-    def mass(self, name: str) -> str:
-        return f"{self.prefix}_mass_{name}"
-
-    def temporary(self, number: int) -> str:
-        return f"{self.prefix}_{number}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +98,9 @@ def with_bounds(
     `reordered` are the statements whose sums run in an unknown order, `narrow` the types that the
     reference may round their partial results to, `rounded` those whose factors may become tf32.
     """
-    names = Names(_prefix(fn))
+    names = Names(unused_prefix(fn))
     reordered |= found.written
-    sums = frozenset(_sums(fn.body, reordered))
+    sums = frozenset(open_sums(fn.body, reordered))
     extender = _Extender(fn, found, reordered, names, sums, narrow, rounded)
     body = (Assign(Load(names.lost, (), REAL), ZERO), *extender.body(fn.body))
     arrays = [*fn.arrays, Array(names.lost, REAL, (), Role.OUTPUT)]
@@ -135,75 +108,6 @@ def with_bounds(
         arrays += extender.companions(array)
     function = replace(fn, arrays=tuple(arrays), body=body, reassociable=frozenset())
     return Extended(function, names, sums)
-
-
-def _prefix(fn: LoopFunction) -> str:
-    """Return the beginning of names that `fn` does not use."""
-    used = {array.name for array in fn.arrays} | set(fn.params) | {fn.name}
-    used |= {getattr(argument, "symbol", "") for argument in fn.signature.arguments}
-    used |= set(_declared(fn.body))
-    prefix = "bound"
-    while any(name.startswith(prefix) for name in used):
-        prefix += "s"
-    return prefix
-
-
-def _declared(body: Body) -> Iterator[str]:
-    for node in body:
-        match node:
-            case For():
-                yield node.iter
-                yield from _declared(node.body)
-            case While():
-                yield from _declared(node.body)
-            case If():
-                yield from _declared(node.then)
-                yield from _declared(node.otherwise)
-            case Declare():
-                yield node.name
-            case DeclareArray() | AllocateArray():
-                yield node.array.name
-            case _:
-                pass
-
-
-def _sums(body: Body, reordered: frozenset[str]) -> Iterator[str]:
-    """Yield what the open sums of `body` accumulate in."""
-    for node in body:
-        match node:
-            case Assign() if node.statement in reordered and _before(node.value, node.target):
-                yield node.target.array
-            case SetLocal() if node.statement in reordered:
-                if _is_sum(node.value, Symbol(node.name, node.dtype, node.lanes)):
-                    yield node.name
-            case For() | While():
-                yield from _sums(node.body, reordered)
-            case If():
-                yield from _sums(node.then, reordered)
-                yield from _sums(node.otherwise, reordered)
-            case _:
-                pass
-
-
-def _before(value: Expr, target: Expr) -> Expr | None:
-    """Return the partial sum that an open sum, or a recurrence that is one, goes on from."""
-    if _is_sum(value, target):
-        return target
-    if not (isinstance(target, Load) and isinstance(value, Binary) and value.op is BinaryOp.ADD):
-        return None
-    if value.dtype.is_integer:
-        return None
-    own = (e for e in (value.left, value.right) if isinstance(e, Load) and e.array == target.array)
-    return next(own, None)
-
-
-def _is_sum(value: Expr, target: Expr) -> bool:
-    return (
-        isinstance(value, Binary)
-        and value.op in (BinaryOp.ADD, BinaryOp.SUB)
-        and not value.dtype.is_integer
-        and value.left == target
-    )
 
 
 @dataclass(slots=True)
@@ -334,7 +238,7 @@ class _Extender:
         if not self.found.is_inexact(name):
             assert condition is None
             return (node,)
-        since = _before(node.value, target) if node.statement in self.reordered else None
+        since = partial_before(node.value, target) if node.statement in self.reordered else None
         if since is not None:
             assert isinstance(node.value, Binary)
             assert isinstance(since, Load | Symbol)

@@ -26,8 +26,8 @@ from polyopt.ir.expr import (
     Symbol,
     Unary,
     UnaryOp,
-    show,
 )
+from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 
 _IN, _OUT, _SET, _PARAM = (

@@ -14,7 +14,8 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.ir.affine import coalesced
-from polyopt.ir.expr import Iter, linear, sub, walk
+from polyopt.ir.expr import Iter, sub, walk
+from polyopt.ir.linear import linear
 from polyopt.ir.loops import (
     Assign,
     Body,

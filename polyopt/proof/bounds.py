@@ -24,7 +24,6 @@ from polyopt.ir.expr import (
     Const,
     Expr,
     Iter,
-    Linear,
     Load,
     Param,
     Select,
@@ -34,15 +33,13 @@ from polyopt.ir.expr import (
     VectorLoad,
     add,
     children,
-    from_linear,
     integer,
-    linear,
     loads,
     rewrite,
-    show,
     walk,
     with_children,
 )
+from polyopt.ir.linear import Linear, from_linear, linear
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
@@ -59,6 +56,7 @@ from polyopt.ir.loops import (
     While,
 )
 from polyopt.ir.scop import Array, Role
+from polyopt.ir.showing import show
 from polyopt.ir.sizes import SizeFacts
 from polyopt.ir.types import DType, Kind
 from polyopt.proof import integer_ranges

@@ -19,15 +19,14 @@ from polyopt.ir.expr import (
     Iter,
     Load,
     add,
-    from_linear,
     integer,
-    linear,
     mul,
     operands,
     sub,
     substitute,
     walk,
 )
+from polyopt.ir.linear import from_linear, linear
 from polyopt.ir.loops import CONCURRENT, Assign, Body, For, If, LoopKind, Node
 from polyopt.ir.types import DType
 from polyopt.proof.affine import NotAffine

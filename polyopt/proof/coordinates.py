@@ -15,20 +15,17 @@ from polyopt.ir.expr import (
     BinaryOp,
     Expr,
     Iter,
-    Linear,
     Param,
     Symbol,
     add,
-    from_linear,
     integer,
-    linear,
     mul,
-    normalize,
     operands,
     rewrite,
     sub,
     walk,
 )
+from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.loops import For
 from polyopt.ir.scop import Statement
 from polyopt.ir.types import DType

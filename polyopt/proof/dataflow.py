@@ -13,8 +13,9 @@ import islpy as isl
 import numpy as np
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.affine import coalesced, in_one_piece, is_covered, joined
+from polyopt.ir.affine import coalesced, in_one_piece, is_covered
 from polyopt.ir.expr import BinaryOp, Const, Load
+from polyopt.ir.parameters import joined
 from polyopt.ir.types import Kind
 from polyopt.proof.accesses import Unproven
 from polyopt.proof.affine import NotAffine

@@ -8,7 +8,8 @@ from __future__ import annotations
 import islpy as isl
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.expr import Expr, Linear, Load, VectorLoad, linear, walk
+from polyopt.ir.expr import Expr, Load, VectorLoad, walk
+from polyopt.ir.linear import Linear, linear
 from polyopt.ir.loops import Assign, Body
 from polyopt.proof.affine import NotAffine
 from polyopt.proof.nodes import own_written, set_locals, symbols, written

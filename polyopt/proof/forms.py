@@ -27,7 +27,6 @@ from polyopt.ir.expr import (
     UnaryOp,
     VectorLoad,
     children,
-    show,
     walk,
 )
 from polyopt.ir.extremum import extremum_of
@@ -49,6 +48,7 @@ from polyopt.ir.loops import (
     SetLocal,
     While,
 )
+from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.nodes import all_nodes, bodies, own_expressions, symbols

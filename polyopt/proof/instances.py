@@ -13,20 +13,8 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass
 from polyopt.ir.affine import coalesced
-from polyopt.ir.expr import (
-    Expr,
-    Iter,
-    Linear,
-    Load,
-    Symbol,
-    add,
-    integer,
-    linear,
-    mul,
-    sub,
-    substitute,
-    walk,
-)
+from polyopt.ir.expr import Expr, Iter, Load, Symbol, add, integer, mul, sub, substitute, walk
+from polyopt.ir.linear import Linear, linear
 from polyopt.ir.scop import Statement
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict

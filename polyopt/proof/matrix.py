@@ -13,7 +13,8 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.ir.affine import coalesced
-from polyopt.ir.expr import Const, Expr, Load, linear
+from polyopt.ir.expr import Const, Expr, Load
+from polyopt.ir.linear import linear
 from polyopt.ir.loops import (
     Assign,
     AwaitCopies,

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 import islpy as isl
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.affine import coalesced, joined
+from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import BinaryOp, Expr, Iter, Load, Symbol, walk
 from polyopt.ir.loops import CONCURRENT, LoopKind
+from polyopt.ir.parameters import joined
 from polyopt.proof.accesses import InstanceAccess
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.instances import Placed

@@ -23,13 +23,12 @@ from polyopt.ir.expr import (
     add,
     children,
     integer,
-    linear,
-    normalize,
     rewrite,
     sub,
     walk,
     with_children,
 )
+from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import (
     Assign,
     Body,

@@ -15,7 +15,7 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass
 from polyopt.ir.affine import coalesced
-from polyopt.ir.expr import Expr, Load, Symbol, show, walk
+from polyopt.ir.expr import Expr, Load, Symbol, walk
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
@@ -27,6 +27,7 @@ from polyopt.ir.loops import (
     If,
     SetLocal,
 )
+from polyopt.ir.showing import show
 from polyopt.proof.elements import is_stable
 from polyopt.proof.paths import Path
 

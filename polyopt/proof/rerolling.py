@@ -18,12 +18,12 @@ from polyopt.ir.expr import (
     add,
     children,
     integer,
-    linear,
     mul,
     sub,
     walk,
     with_children,
 )
+from polyopt.ir.linear import linear
 from polyopt.ir.loops import Assign, Body, For, If, LoopKind, Node
 from polyopt.ir.types import DType
 from polyopt.proof.nodes import bodies, changed, with_bodies

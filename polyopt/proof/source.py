@@ -12,8 +12,8 @@ from functools import cached_property
 import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.ir.affine import joined
 from polyopt.ir.expr import Expr, Iter, Load, rewrite, substitute
+from polyopt.ir.parameters import joined
 from polyopt.ir.scop import Access, AccessKind, Array, Role, Scop, Statement
 
 

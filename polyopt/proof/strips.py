@@ -8,7 +8,8 @@ of it holds for them.  Strips that were made for other reasons have names of the
 from __future__ import annotations
 
 from polyopt.dataclass import replace
-from polyopt.ir.expr import BinaryOp, Expr, Iter, add, integer, linear, operands, walk
+from polyopt.ir.expr import BinaryOp, Expr, Iter, add, integer, operands, walk
+from polyopt.ir.linear import linear
 from polyopt.ir.loops import CONCURRENT, Body, For, If, Node
 from polyopt.proof.nodes import all_nodes, bodies, own_expressions, with_bodies
 

@@ -15,7 +15,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.ir.expr import Expr, Linear, integer, linear, sub
+from polyopt.ir.expr import Expr, integer, sub
+from polyopt.ir.linear import Linear, linear
 from polyopt.ir.loops import CONCURRENT
 from polyopt.proof.accesses import InstanceAccess
 from polyopt.proof.instances import Placed

@@ -20,13 +20,13 @@ from polyopt.ir.expr import (
     Iter,
     add,
     integer,
-    linear,
     loads,
     mul,
     operands,
     sub,
     substitute,
 )
+from polyopt.ir.linear import linear
 from polyopt.ir.loops import Body, For, If, LoopKind
 from polyopt.ir.types import DType
 

@@ -19,7 +19,6 @@ from polyopt.ir.expr import (
     Const,
     Expr,
     Iter,
-    Linear,
     Load,
     MathFunc,
     Param,
@@ -27,18 +26,17 @@ from polyopt.ir.expr import (
     Unary,
     UnaryOp,
     children,
-    from_linear,
     integer,
-    linear,
     mul,
     operands,
     rewrite,
-    show,
     sub,
     walk,
     with_children,
 )
+from polyopt.ir.linear import Linear, from_linear, linear
 from polyopt.ir.scop import Statement
+from polyopt.ir.showing import show
 from polyopt.ir.sums import added_products
 from polyopt.ir.types import DType
 from polyopt.proof.affine import NotAffine

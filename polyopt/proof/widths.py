@@ -23,10 +23,10 @@ from polyopt.ir.expr import (
     UnaryOp,
     VectorLoad,
     children,
-    show,
     walk,
 )
 from polyopt.ir.loops import Assign, Body, Declare, For, If, LoopFunction, SetLocal
+from polyopt.ir.showing import show
 from polyopt.ir.source import LARGEST_SIZE, SizeOf
 from polyopt.ir.types import DType
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict

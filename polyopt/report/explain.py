@@ -12,10 +12,10 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass
 from polyopt.ir.affine import coalesced
-from polyopt.ir.expr import show
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.program import Parts, Program, show_parts
 from polyopt.ir.scop import Scop
+from polyopt.ir.showing import show
 from polyopt.report.fusion import explain_fusion
 from polyopt.report.mapping import explain_mapping
 from polyopt.report.storage import explain_reductions, explain_storage

@@ -11,7 +11,7 @@ from math import prod
 import islpy as isl
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.expr import evaluate, show
+from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import (
     Assign,
     AwaitCopies,
@@ -31,6 +31,7 @@ from polyopt.ir.loops import (
     Space,
     While,
 )
+from polyopt.ir.showing import show
 from polyopt.report.explain import explain_loop
 from polyopt.schedule import Schedule
 from polyopt.schedule.tree import BandMember, bands, path_to, show_member, statements_of

@@ -13,9 +13,10 @@ import islpy as isl
 from polyopt.errors import BudgetError
 from polyopt.ir.affine import quota
 from polyopt.ir.annotations import Pipeline
-from polyopt.ir.expr import Iter, Load, show, walk
-from polyopt.ir.loops import LoopKind
+from polyopt.ir.expr import Iter, Load, walk
+from polyopt.ir.loops import LoopKind, Pipeline
 from polyopt.ir.scop import Access, Statement
+from polyopt.ir.showing import show
 from polyopt.ir.source import Layout
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import (

@@ -9,20 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 
 from polyopt.ir.array import Array
-from polyopt.ir.expr import (
-    Const,
-    Expr,
-    Iter,
-    Param,
-    Symbol,
-    evaluate,
-    integer,
-    mul,
-    normalize,
-    show,
-    walk,
-)
+from polyopt.ir.expr import Const, Expr, Iter, Param, Symbol, integer, mul, walk
+from polyopt.ir.integers import evaluate
+from polyopt.ir.linear import normalize
 from polyopt.ir.program import Program
+from polyopt.ir.showing import show
 from polyopt.schedule import Schedule
 
 OF_ALL = ("heap", "memory of the device")

@@ -11,8 +11,8 @@ import islpy as isl
 
 from polyopt.errors import BudgetError
 from polyopt.ir.affine import coalesced, quota
-from polyopt.ir.expr import show
 from polyopt.ir.scop import Scop
+from polyopt.ir.showing import show
 from polyopt.schedule import Schedule
 from polyopt.schedule.liveness import Live, live, privatisable
 from polyopt.schedule.reductions import Form, Found, find_reductions

@@ -13,8 +13,8 @@ import islpy as isl
 from polyopt.dataclass import dataclass
 from polyopt.errors import IllegalSchedule, Loc
 from polyopt.ir.budget import query
-from polyopt.ir.expr import show
 from polyopt.ir.scop import Scop, Statement
+from polyopt.ir.showing import show
 from polyopt.schedule.contraction import keep_lives
 from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.dataflow import Difference, first_difference, instances_of

@@ -16,7 +16,8 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.errors import BudgetError
 from polyopt.ir.affine import index_box, index_map
 from polyopt.ir.budget import exceeds_limit
-from polyopt.ir.expr import Expr, Iter, Load, normalize, rewrite, substitute
+from polyopt.ir.expr import Expr, Iter, Load, rewrite, substitute
+from polyopt.ir.linear import normalize
 from polyopt.ir.scop import Access, AccessKind, Origin, Role, Scop, Statement
 from polyopt.ir.types import DType
 

@@ -16,8 +16,9 @@ from typing import Any
 import islpy as isl
 
 from polyopt.dataclass import dataclass, field, replace
-from polyopt.ir.affine import coalesced, joined
+from polyopt.ir.affine import coalesced
 from polyopt.ir.budget import checkpoint, exceeds_limit
+from polyopt.ir.parameters import joined
 from polyopt.ir.scop import Access, AccessKind, Role, Scop, Statement
 from polyopt.schedule.commutative_updates import commutative_operation, is_own
 

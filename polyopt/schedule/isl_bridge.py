@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.ir.affine import bare, param_names, param_space
+from polyopt.ir.affine import param_space
 from polyopt.ir.loops import LoopKind
+from polyopt.ir.parameters import bare, param_names
 from polyopt.ir.scop import Scop
 from polyopt.never import assert_never
 from polyopt.schedule.tree import (

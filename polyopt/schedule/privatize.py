@@ -24,13 +24,13 @@ from polyopt.ir.expr import (
     Load,
     add,
     integer,
-    normalize,
     rewrite,
     sub,
     substitute,
     walk,
 )
 from polyopt.ir.isl_ast import bound_expr
+from polyopt.ir.linear import normalize
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.schedule.dependences import in_order, last_writers, ordered_pairs
 

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias, TypeVar
 import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.ir.affine import joined
+from polyopt.ir.parameters import joined
 from polyopt.schedule.dependences import Dependence, Dependences
 from polyopt.schedule.disjoint_iterations import has_disjoint_iterations
 from polyopt.schedule.monotone import Part, parts_of

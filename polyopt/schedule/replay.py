@@ -19,7 +19,8 @@ import numpy as np
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import InternalError
-from polyopt.ir.expr import Expr, Load, Symbol, evaluate, walk
+from polyopt.ir.expr import Expr, Load, Symbol, walk
+from polyopt.ir.integers import evaluate
 from polyopt.ir.interp import Arrays, fix_params, original_time, points, run_scop
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.ir.storage import storage

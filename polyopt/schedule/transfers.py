@@ -5,8 +5,9 @@ In: a program.  Out: names of arrays.  Where the question takes too long, none.
 
 from __future__ import annotations
 
-from polyopt.ir.affine import index_box, param_names
+from polyopt.ir.affine import index_box
 from polyopt.ir.budget import optional
+from polyopt.ir.parameters import param_names
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Array, Role, Scop
 from polyopt.ir.source import ArrayArg

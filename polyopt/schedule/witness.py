@@ -10,10 +10,12 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import BudgetError
-from polyopt.ir.affine import param_names, quota
-from polyopt.ir.expr import evaluate, show
+from polyopt.ir.affine import quota
+from polyopt.ir.integers import evaluate
 from polyopt.ir.interp import fix_params
+from polyopt.ir.parameters import param_names
 from polyopt.ir.scop import Access, Scop, Statement
+from polyopt.ir.showing import show
 from polyopt.schedule.dependences import Dependence, DependenceKind, Dependences
 from polyopt.schedule.legality import Fault, Violation
 from polyopt.schedule.replay import Disorder, Replay, replay

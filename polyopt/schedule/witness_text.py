@@ -9,9 +9,10 @@ from typing import Any
 
 import islpy as isl
 
-from polyopt.ir.affine import param_names
-from polyopt.ir.expr import Param, show, walk
+from polyopt.ir.expr import Param, walk
+from polyopt.ir.parameters import param_names
 from polyopt.ir.scop import Scop, Statement
+from polyopt.ir.showing import show
 from polyopt.schedule.legality import Fault
 from polyopt.schedule.replay import How, Number, Replay
 from polyopt.schedule.witness import LOST, Witness

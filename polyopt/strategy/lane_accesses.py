@@ -21,9 +21,9 @@ from polyopt.ir.expr import (
     Symbol,
     Unary,
     children,
-    linear,
     walk,
 )
+from polyopt.ir.linear import linear
 from polyopt.ir.scop import Access, Scop, Statement
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType

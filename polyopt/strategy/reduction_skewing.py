@@ -7,7 +7,8 @@ many `i`.  None where all operands move with the row.
 
 from __future__ import annotations
 
-from polyopt.ir.expr import Expr, Iter, linear
+from polyopt.ir.expr import Expr, Iter
+from polyopt.ir.linear import linear
 from polyopt.ir.scop import Statement
 from polyopt.schedule.isl_bridge import coefficients
 from polyopt.schedule.schedule import Schedule

@@ -12,7 +12,8 @@ from fractions import Fraction
 
 from polyopt import strategy, transforms
 from polyopt.dataclass import dataclass
-from polyopt.ir.expr import Expr, Iter, linear, walk
+from polyopt.ir.expr import Expr, Iter, walk
+from polyopt.ir.linear import linear
 from polyopt.ir.scop import Access, Scop, Statement
 from polyopt.machine import Machine
 from polyopt.model.contraction import RegisterTile, held_rows, held_tile

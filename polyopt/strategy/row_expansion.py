@@ -8,7 +8,8 @@ one contraction.  None where no row accumulates products.
 from __future__ import annotations
 
 from polyopt import transforms
-from polyopt.ir.expr import Iter, linear
+from polyopt.ir.expr import Iter
+from polyopt.ir.linear import linear
 from polyopt.ir.scop import Role, Scop, Statement
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import find_band, statements_at

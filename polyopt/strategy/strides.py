@@ -9,7 +9,8 @@ from enum import Enum, unique
 from fractions import Fraction
 from functools import lru_cache
 
-from polyopt.ir.expr import MOST_APART, Expr, Iter, integer, linear, walk
+from polyopt.ir.expr import MOST_APART, Expr, Iter, integer, walk
+from polyopt.ir.linear import linear
 from polyopt.ir.scop import Access, Scop, Statement
 from polyopt.ir.source import Layout
 from polyopt.schedule.isl_bridge import coefficients

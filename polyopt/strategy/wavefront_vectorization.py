@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from polyopt.ir.expr import Const, Iter, linear, normalize, walk
+from polyopt.ir.expr import Const, Iter, walk
+from polyopt.ir.linear import linear, normalize
 from polyopt.ir.scop import Access, Array, Statement
 from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.schedule import Schedule, Transform

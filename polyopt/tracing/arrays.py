@@ -6,7 +6,6 @@ Refuses: uses that need elements (PO0801), stores into views (PO0804), wrong dec
 
 from __future__ import annotations
 
-import keyword
 import operator
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -16,25 +15,22 @@ import numpy as np
 
 from polyopt.errors import FrontendError
 from polyopt.frontend.syntax.annotations import Annotation
-from polyopt.tracing import recording, shapes
-from polyopt.tracing.kinds import known
+from polyopt.tracing import broadcasting, recording, shapes
 from polyopt.tracing.nodes import (
+    BINARY,
+    COMPARE,
     Array,
     Captured,
-    Kind,
     Node,
     Operator,
-    Placeholder,
 )
 from polyopt.tracing.places import here, refuse
 from polyopt.tracing.sizes import (
     Extent,
     Shape,
     Size,
-    as_extent,
     is_extent,
     is_polynomial,
-    parse,
     times,
 )
 from polyopt.tracing.subscripting import is_plain
@@ -94,7 +90,7 @@ class LazyArray:
         return times(self.size, self.itemsize)
 
     def __repr__(self) -> str:
-        return f"<LazyArray {shapes.show(self.shape)} {self.dtype}>"
+        return f"<LazyArray {broadcasting.show(self.shape)} {self.dtype}>"
 
     def __len__(self) -> int:
         if not self.shape:
@@ -248,8 +244,8 @@ class LazyArray:
         if not np.can_cast(found.dtype, self.dtype, "same_kind"):
             refuse("PO0144", f"`{op.text}=` gives {found.dtype}, not to be put into {self.dtype}",
                    hint=f"write `x = x {op.text} y`, or convert with `.astype`")  # fmt: skip
-        if shapes.broadcast(self.shape, found.shape) != self.shape:
-            refuse("PO0140", f"`{op.text}=` gives shape {shapes.show(found.shape)}")
+        if broadcasting.broadcast(self.shape, found.shape) != self.shape:
+            refuse("PO0140", f"`{op.text}=` gives shape {broadcasting.show(found.shape)}")
         self._check_store()
         node = found._node
         self._replace(node if found.dtype == self.dtype else recording.astype(node, self.dtype))
@@ -346,12 +342,6 @@ sum prod max min mean var std any all argmax argmin cumsum cumprod ptp clip roun
 diagonal repeat squeeze swapaxes ravel copy take sort argsort nonzero searchsorted argpartition
 """
 _METHODS = frozenset(_METHOD_NAMES.split())
-_BINARY = {
-    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
-    "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
-}  # fmt: skip
-_COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-_UNARY = {"neg": "-", "pos": "+", "invert": "~", "abs": "abs"}
 
 
 def _install(name: str, text: str, kind: str) -> None:
@@ -377,12 +367,10 @@ def _install(name: str, text: str, kind: str) -> None:
         setattr(LazyArray, f"__i{name}__", update)
 
 
-for _name, _text in _BINARY.items():
-    _install(_name, _text, "binary")
-for _name, _text in _COMPARE.items():
-    _install(_name, _text, "compare")
-for _name, _text in _UNARY.items():
-    _install(_name, _text, "unary")
+_SIGNS = {"neg": "-", "pos": "+", "invert": "~", "abs": "abs"}
+for _kind, _texts in (("binary", BINARY), ("compare", COMPARE), ("unary", _SIGNS)):
+    for _name, _text in _texts.items():
+        _install(_name, _text, _kind)
 
 
 def _flat(parts: tuple[object, ...]) -> object:
@@ -510,78 +498,3 @@ def _written(out: object, result: object) -> object:
 
 
 # -- where lazy arrays come from --------------------------------------------------------------
-
-
-def tensor(name: str, shape: object, dtype: object = None) -> LazyArray:
-    """Declare an input.
-
-    >>> import numpy as np, polyopt as po
-    >>> po.tensor("x", po.f32["N,D"])
-    <LazyArray (N, D) float32>
-    >>> po.tensor("w", ("D", 64), np.float64)
-    <LazyArray (D, 64) float64>
-    """
-    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
-        refuse("PO0806", f"{name!r} is no name for an input")
-    if name in ("np", "po", "ml_dtypes"):
-        refuse("PO0806", f"the name {name!r} stands for a module in the function that is made")
-    if isinstance(shape, Annotation):
-        extents, found = _annotated(shape), shape.dtype.numpy
-    else:
-        parts = shape if isinstance(shape, tuple | list) else (shape,)
-        extents = tuple(_declared(part) for part in parts)
-        found = _element_type(dtype)
-    return LazyArray(recording.make(Placeholder(name), (), Kind(extents, found)))
-
-
-def _annotated(note: Annotation) -> Shape:
-    dims = note.dims or ()
-    if any(dim == ":" for dim in dims):
-        refuse("PO0806", f"the dimensions of `{note}` need names or numbers")
-    return tuple(_checked(parse(dim)) for dim in dims)
-
-
-def _declared(part: object) -> Extent:
-    if isinstance(part, str):
-        return _checked(parse(part))
-    if not is_extent(part):
-        refuse("PO0806", f"{part!r} is no size")
-    return _checked(as_extent(part))
-
-
-def _checked(extent: Extent) -> Extent:
-    if isinstance(extent, int) and extent < 0:
-        refuse("PO0806", f"the size {extent} is negative")
-    return extent
-
-
-def _element_type(dtype: object) -> np.dtype[np.generic]:
-    if isinstance(dtype, Annotation):
-        return dtype.dtype.numpy
-    if dtype is None:
-        refuse("PO0806", "the element type of an input is not given")
-    try:
-        return known(np.dtype(dtype))  # type: ignore[call-overload]
-    except TypeError:
-        refuse("PO0806", f"{dtype!r} is no element type")
-
-
-def lazy(array: object, name: str | None = None) -> LazyArray:
-    """Capture a concrete array: its contents are those at the time of each call.
-
-    >>> import numpy as np, polyopt as po
-    >>> float((po.lazy(np.arange(3.0)) * 2).sum().compute())
-    6.0
-    """
-    if isinstance(array, LazyArray):
-        return array
-    if name is not None and (not name.isidentifier() or keyword.iskeyword(name)):
-        refuse("PO0806", f"{name!r} is no name for an array")
-    return LazyArray(recording.captured(np.asarray(array), name))
-
-
-def as_lazy(value: object) -> LazyArray:
-    """Return a size as a lazy number, an array as a lazy one."""
-    if isinstance(value, Size):
-        return LazyArray(recording.size_value(value))
-    return lazy(value)

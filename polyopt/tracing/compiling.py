@@ -16,10 +16,11 @@ from polyopt.compiled import CompiledKernel
 from polyopt.errors import ArgumentError
 from polyopt.ir.types import dtype_of
 from polyopt.runtime.values import array_of, type_name
-from polyopt.tracing.arrays import LazyArray, as_lazy
+from polyopt.tracing.arrays import LazyArray
+from polyopt.tracing.broadcasting import show
+from polyopt.tracing.declaring import as_lazy
 from polyopt.tracing.nodes import Node, Placeholder, reachable
 from polyopt.tracing.places import refuse
-from polyopt.tracing.shapes import show
 from polyopt.tracing.sizes import Name as SizeName
 from polyopt.tracing.sizes import Size, minus, named, value_of
 from polyopt.tracing.stages import Graph, Stage, build

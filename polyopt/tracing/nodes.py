@@ -18,6 +18,13 @@ from polyopt.tracing.sizes import Extent, Shape, Size, Unknown, atoms
 
 Array: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.generic]]"
 
+BINARY = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
+    "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
+}  # fmt: skip
+COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+"""Python's operators by the names of their methods."""
+
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from polyopt.tracing import kinds, shapes
+from polyopt.tracing import broadcasting, kinds, shapes
 from polyopt.tracing.nodes import (
     Array,
     Call,
@@ -171,7 +171,7 @@ def subscript(node: Node, key: object) -> Node:
         hint = "select by the mask first, then by the rest"
         refuse("PO0140", "a mask together with other subscripts", hint=hint)
     rest = node.shape[len(mask.shape) :]
-    shapes.broadcast(node.shape[: len(mask.shape)], mask.shape)
+    broadcasting.broadcast(node.shape[: len(mask.shape)], mask.shape)
     return _open(Subscript(), (node, mask), {}, Found((None, *rest), node.dtype, False))
 
 
@@ -179,7 +179,7 @@ def store(node: Node, key: object, value: object) -> Node:
     """Return a copy of `node` with `value` at `key`."""
     target = selected(node.shape, key)
     if target is not None:
-        _require_fits(target, shapes.shape_of(value))
+        _require_fits(target, broadcasting.shape_of(value))
     dtype, _ = kinds.element_type(kinds.sample(value))
     if dtype.kind == "c" and node.dtype.kind != "c":
         refuse("PO0144", f"{dtype} values do not go into an array of {node.dtype}",
@@ -195,9 +195,9 @@ def _require_fits(target: Shape, given: Shape) -> None:
     for extent, room in zip(reversed(given), reversed(target), strict=False):
         fits = fits and (extent == 1 or room != 1)
     if not fits:
-        shown = f"{shapes.show(given)} do not fit {shapes.show(target)}"
+        shown = f"{broadcasting.show(given)} do not fit {broadcasting.show(target)}"
         refuse("PO0140", f"values of shape {shown}")
-    shapes.broadcast(target, given)
+    broadcasting.broadcast(target, given)
 
 
 def astype(node: Node, dtype: object) -> Node:

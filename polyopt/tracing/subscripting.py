@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from polyopt.tracing.broadcasting import broadcast, show
 from polyopt.tracing.nodes import Node
 from polyopt.tracing.places import refuse
-from polyopt.tracing.shapes import broadcast, show
 from polyopt.tracing.sizes import (
     Extent,
     Shape,

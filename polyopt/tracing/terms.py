@@ -14,7 +14,7 @@ import numpy as np
 
 from polyopt.dataclass import dataclass
 from polyopt.tracing import kinds
-from polyopt.tracing.nodes import Node
+from polyopt.tracing.nodes import BINARY, COMPARE, Node
 from polyopt.tracing.places import refuse
 from polyopt.tracing.sizes import Extent, Size, as_extent, is_extent, minus, plus, times
 
@@ -169,13 +169,6 @@ def _operation(text: str, function: Callable[..., object], left: object, right: 
     return Apply(function, text, (term(left), term(right)))
 
 
-_BINARY = {
-    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
-    "and": "&", "or": "|", "xor": "^",
-}  # fmt: skip
-_COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-
-
 def _install(name: str, text: str, reverse: bool) -> None:
     function = getattr(operator, f"{name}_" if name in ("and", "or") else name)
 
@@ -202,9 +195,9 @@ def _install_unary(name: str, text: str) -> None:
     setattr(_Operators, f"__{name}__", alone)
 
 
-for _name, _text in _BINARY.items():
+for _name, _text in BINARY.items():
     _install(_name, _text, True)
-for _name, _text in _COMPARE.items():
+for _name, _text in COMPARE.items():
     _install(_name, _text, False)
 for _name, _text in {"neg": "-", "invert": "~", "abs": "abs"}.items():
     _install_unary(_name, _text)

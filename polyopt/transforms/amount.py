@@ -24,12 +24,11 @@ from polyopt.ir.expr import (
     Unary,
     UnaryOp,
     integer,
-    linear,
-    normalize,
     rewrite,
-    show,
     walk,
 )
+from polyopt.ir.linear import linear, normalize
+from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 from polyopt.never import assert_never
 from polyopt.schedule.sizes import Named

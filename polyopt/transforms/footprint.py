@@ -11,8 +11,9 @@ import islpy as isl
 from polyopt.dataclass import dataclass
 from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced, set_space
-from polyopt.ir.expr import Const, Expr, add, integer, normalize, sub
+from polyopt.ir.expr import Const, Expr, add, integer, sub
 from polyopt.ir.isl_ast import affine_expr, bound_expr
+from polyopt.ir.linear import normalize
 
 
 @dataclass(frozen=True, slots=True)

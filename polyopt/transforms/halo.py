@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.expr import Expr, linear, sub
+from polyopt.ir.expr import Expr, sub
+from polyopt.ir.linear import linear
 from polyopt.ir.scop import Statement
 
 STEEPEST = 8

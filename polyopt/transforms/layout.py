@@ -13,19 +13,8 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.affine import condition_set
 from polyopt.ir.array import Turn
-from polyopt.ir.expr import (
-    Binary,
-    BinaryOp,
-    Compare,
-    CompareOp,
-    Expr,
-    Load,
-    add,
-    integer,
-    mul,
-    normalize,
-    sub,
-)
+from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Load, add, integer, mul, sub
+from polyopt.ir.linear import normalize
 from polyopt.ir.scop import Array, Role, Scop
 from polyopt.ir.types import DType
 from polyopt.never import assert_never

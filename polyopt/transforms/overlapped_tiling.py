@@ -15,19 +15,8 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.affine import coalesced, condition_set, index_map, set_space
-from polyopt.ir.expr import (
-    Compare,
-    CompareOp,
-    Expr,
-    Iter,
-    Load,
-    Param,
-    add,
-    integer,
-    linear,
-    mul,
-    sub,
-)
+from polyopt.ir.expr import Compare, CompareOp, Expr, Iter, Load, Param, add, integer, mul, sub
+from polyopt.ir.linear import linear
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
 from polyopt.schedule.dataflow import Flow
 from polyopt.schedule.rebase import rebased

@@ -15,8 +15,9 @@ import islpy as isl
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced
-from polyopt.ir.expr import Iter, show
+from polyopt.ir.expr import Iter
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
+from polyopt.ir.showing import show
 from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.dataflow import Flow, within
 from polyopt.schedule.rebase import rebased

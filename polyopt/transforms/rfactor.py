@@ -13,9 +13,10 @@ import islpy as isl
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import IllegalSchedule, ScheduleError
 from polyopt.ir.affine import coalesced, index_map, set_space
-from polyopt.ir.expr import Binary, Const, Iter, Load, show
+from polyopt.ir.expr import Binary, Const, Iter, Load
 from polyopt.ir.identity import identity, is_exact
 from polyopt.ir.scop import Origin, Reduction, Scop, Statement
+from polyopt.ir.showing import show
 from polyopt.schedule.data import ValueWitness
 from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.tree import LoopRef, Tree

@@ -14,7 +14,8 @@ import numpy as np
 
 from polyopt.dataclass import dataclass
 from polyopt.frontend.syntax.argtypes import ArgType, ConstType, ScalarType
-from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Param, evaluate, walk
+from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Param, walk
+from polyopt.ir.integers import evaluate
 from polyopt.ir.source import ArrayArg, ConstArg, IntegerOf, Layout, ScalarArg, Signature
 from polyopt.ir.types import DType, Kind
 from polyopt.never import assert_never

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from polyopt.errors import Loc, PolyoptError
-from polyopt.ir.expr import evaluate
+from polyopt.ir.integers import evaluate
 from polyopt.ir.interp import Trace, run_program, run_scop
 from polyopt.ir.program import Program
 from polyopt.ir.run_parts import run_parts

@@ -17,7 +17,7 @@ from polyopt.emit.lower import lower
 from polyopt.errors import ScheduleError
 from polyopt.frontend import build
 from polyopt.frontend.syntax.type_inference import infer_types
-from polyopt.ir.expr import evaluate
+from polyopt.ir.integers import evaluate
 from polyopt.ir.interp import run_scop
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Program

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from polyopt.ir.expr import evaluate
+from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Array, Role

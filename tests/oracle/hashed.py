@@ -23,10 +23,10 @@ from polyopt.ir.expr import (
     Iter,
     Load,
     children,
-    evaluate,
     loads,
     walk,
 )
+from polyopt.ir.integers import evaluate
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.ir.types import DType
 

@@ -13,7 +13,8 @@ from enum import Enum, unique
 from itertools import islice, product
 from typing import Any, TypeAlias
 
-from polyopt.ir.expr import Binary, Load, evaluate, loads
+from polyopt.ir.expr import Binary, Load, loads
+from polyopt.ir.integers import evaluate
 from polyopt.ir.interp import original_time
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop, Statement

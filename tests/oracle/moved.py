@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from polyopt.errors import IllegalSchedule
-from polyopt.ir.expr import evaluate, loads
+from polyopt.ir.expr import loads
+from polyopt.ir.integers import evaluate
 from polyopt.ir.scop import Scop, Statement
 from tests.oracle.domains import holds, pieces_of
 from tests.oracle.judge import Cell, Instance

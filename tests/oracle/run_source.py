@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TypeAlias
 
-from polyopt.ir.expr import Binary, evaluate
+from polyopt.ir.expr import Binary
+from polyopt.ir.integers import evaluate
 from polyopt.ir.program import Allocate, Bind, Invoke, Parts, Program, Repeat, Require, all_parts
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.never import assert_never

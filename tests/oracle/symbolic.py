@@ -32,8 +32,8 @@ from polyopt.ir.expr import (
     UnaryOp,
     VectorLoad,
     children,
-    show,
 )
+from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 from polyopt.never import assert_never
 from tests.oracle.terms import JOINING, PURE, RING, WIDE, Term, Terms, Value, code_of, wrapped

@@ -6,7 +6,7 @@ In: a step, the schedule it was refused on, the refusal.  Out: nothing, or an As
 from __future__ import annotations
 
 from polyopt.errors import IllegalSchedule
-from polyopt.ir.expr import evaluate
+from polyopt.ir.integers import evaluate
 from polyopt.schedule.data import ValueWitness
 from polyopt.schedule.data_steps import DataStep
 from polyopt.schedule.rebase import rebased

@@ -16,7 +16,7 @@ import numpy as np
 from polyopt.emit.lower import lower
 from polyopt.errors import BudgetError, IllegalSchedule, ScheduleError
 from polyopt.ir.affine import quota
-from polyopt.ir.expr import evaluate
+from polyopt.ir.integers import evaluate
 from polyopt.ir.interp import Instance, Trace, points, run_loops, run_scop
 from polyopt.ir.loops import LoopFunction, LoopKind
 from polyopt.ir.scop import Scop, Statement

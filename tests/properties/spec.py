@@ -28,10 +28,10 @@ from polyopt.ir.expr import (
     add,
     integer,
     mul,
-    show,
     substitute,
 )
 from polyopt.ir.scop import Array, Reduction, Role, Scop, Statement
+from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 from polyopt.never import assert_never
 

@@ -16,17 +16,9 @@ from polyopt.emit.nodes import expressions, nested
 from polyopt.emit.regions import nodes
 from polyopt.ir.array import Array, Turn
 from polyopt.ir.banks import WORD, of_warps
-from polyopt.ir.expr import (
-    Const,
-    Expr,
-    Iter,
-    Load,
-    add,
-    evaluate,
-    linear,
-    substitute,
-    walk,
-)
+from polyopt.ir.expr import Const, Expr, Iter, Load, add, substitute, walk
+from polyopt.ir.integers import evaluate
+from polyopt.ir.linear import linear
 from polyopt.ir.loops import Assign, Body, DeclareArray, For, Kernel, LoopFunction, LoopKind, Space
 from polyopt.ir.matrix import ROWS, MatrixTile, Operand, has_matrix, matrix_tile
 

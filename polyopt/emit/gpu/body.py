@@ -42,12 +42,11 @@ from polyopt.ir.expr import (
     Load,
     Symbol,
     integer,
-    normalize,
     operands,
-    show,
     sub,
     walk,
 )
+from polyopt.ir.linear import normalize
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
@@ -72,6 +71,7 @@ from polyopt.ir.loops import (
 )
 from polyopt.ir.matrix import has_matrix, matrix_tile
 from polyopt.ir.scan import scan_of
+from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 from polyopt.never import assert_never
 

@@ -15,14 +15,12 @@ from polyopt.ir.expr import (
     CompareOp,
     Const,
     Expr,
-    Linear,
-    from_linear,
     integer,
-    linear,
     mul,
     operands,
     sub,
 )
+from polyopt.ir.linear import Linear, from_linear, linear
 from polyopt.ir.loops import For
 from polyopt.ir.types import DType
 

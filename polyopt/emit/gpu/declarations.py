@@ -11,7 +11,8 @@ from polyopt.dataclass import dataclass, field
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.names import c_identifier
 from polyopt.ir.array import Array
-from polyopt.ir.expr import Expr, evaluate
+from polyopt.ir.expr import Expr
+from polyopt.ir.integers import evaluate
 from polyopt.ir.types import DType
 
 _LETTERS = "xyzw"

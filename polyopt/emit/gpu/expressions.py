@@ -25,7 +25,6 @@ from polyopt.ir.expr import (
     Const,
     Expr,
     Iter,
-    Linear,
     Load,
     Param,
     Select,
@@ -33,17 +32,15 @@ from polyopt.ir.expr import (
     Unary,
     UnaryOp,
     add,
-    from_linear,
     integer,
-    linear,
     loads,
     mul,
-    normalize,
     operands,
     sub,
     substitute,
     walk,
 )
+from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.loops import Space
 from polyopt.ir.types import DType, Kind
 

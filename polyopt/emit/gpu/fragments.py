@@ -14,18 +14,8 @@ from polyopt.emit.c_statements import Code, Compound, Line, Pragma
 from polyopt.emit.gpu.declarations import KernelDeclarations
 from polyopt.emit.gpu.expressions import KernelPrinter
 from polyopt.ir.array import Array
-from polyopt.ir.expr import (
-    Const,
-    Expr,
-    Iter,
-    Load,
-    add,
-    integer,
-    linear,
-    mul,
-    normalize,
-    substitute,
-)
+from polyopt.ir.expr import Const, Expr, Iter, Load, add, integer, mul, substitute
+from polyopt.ir.linear import linear, normalize
 from polyopt.ir.matrix import COLUMNS, DEPTHS, PAIR, ROWS, MatrixTile, Operand, trips
 from polyopt.ir.types import DType
 

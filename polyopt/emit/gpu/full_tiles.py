@@ -19,21 +19,18 @@ from polyopt.ir.expr import (
     Const,
     Expr,
     Iter,
-    Linear,
     Load,
     add,
-    from_linear,
     integer,
-    linear,
     loads,
     mul,
-    normalize,
     operands,
     rewrite,
     sub,
     substitute,
     walk,
 )
+from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.loops import Body, For, If, LoopKind, Node
 from polyopt.ir.types import DType
 

@@ -20,7 +20,8 @@ from polyopt.emit.gpu.frame import KernelFrame
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.ranges import Ranges
 from polyopt.emit.regions import nodes
-from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, add, integer, mul, normalize, sub
+from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, add, integer, mul, sub
+from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Body, DeclareArray, For, Kernel, LoopKind, Space
 from polyopt.ir.types import DType
 

@@ -17,19 +17,16 @@ from polyopt.ir.expr import (
     Const,
     Expr,
     Iter,
-    Linear,
     Param,
     Symbol,
     add,
-    from_linear,
     integer,
-    linear,
     mul,
-    normalize,
     operands,
     sub,
     walk,
 )
+from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.loops import Body, For, If, LoopKind
 from polyopt.ir.types import DType
 

@@ -30,14 +30,13 @@ from polyopt.ir.expr import (
     Iter,
     add,
     integer,
-    linear,
     loads,
-    normalize,
     operands,
     rewrite,
     sub,
     substitute,
 )
+from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import (
     Assign,
     Body,

@@ -20,14 +20,13 @@ from polyopt.ir.expr import (
     Iter,
     add,
     integer,
-    linear,
     loads,
     mul,
-    normalize,
     operands,
     sub,
     substitute,
 )
+from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import Body, For, If, LoopKind
 from polyopt.ir.types import DType
 

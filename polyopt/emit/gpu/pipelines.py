@@ -28,14 +28,14 @@ from polyopt.ir.expr import (
     Iter,
     Load,
     add,
-    evaluate,
     integer,
     loads,
-    normalize,
     rewrite,
     sub,
     substitute,
 )
+from polyopt.ir.integers import evaluate
+from polyopt.ir.linear import normalize
 from polyopt.ir.loops import (
     Assign,
     AwaitCopies,

@@ -13,15 +13,12 @@ from polyopt.ir.expr import (
     CompareOp,
     Const,
     Expr,
-    Linear,
     add,
-    from_linear,
     integer,
-    linear,
     mul,
-    normalize,
     sub,
 )
+from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.types import DType
 
 

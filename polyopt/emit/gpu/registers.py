@@ -23,20 +23,8 @@ from polyopt.emit.storage_scope import mentions
 from polyopt.ir.affine import coalesced
 from polyopt.ir.array import Array
 from polyopt.ir.budget import optional
-from polyopt.ir.expr import (
-    Binary,
-    BinaryOp,
-    Expr,
-    Iter,
-    Load,
-    add,
-    integer,
-    linear,
-    mul,
-    normalize,
-    sub,
-    walk,
-)
+from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, add, integer, mul, sub, walk
+from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import (
     Body,
     DeclareArray,

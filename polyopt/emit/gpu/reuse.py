@@ -23,12 +23,11 @@ from polyopt.ir.expr import (
     Load,
     add,
     integer,
-    linear,
-    normalize,
     operands,
     sub,
     walk,
 )
+from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import Assign, Body, Declare, For, If, Kernel, LoopFunction, LoopKind, Node
 from polyopt.ir.types import DType
 

@@ -15,17 +15,8 @@ from polyopt.emit.gpu.bound_tests import ranges_inside
 from polyopt.emit.gpu.declarations import KernelDeclarations
 from polyopt.emit.gpu.expressions import KernelPrinter
 from polyopt.ir.array import Array, Role
-from polyopt.ir.expr import (
-    Binary,
-    BinaryOp,
-    Expr,
-    Symbol,
-    add,
-    integer,
-    mul,
-    normalize,
-    sub,
-)
+from polyopt.ir.expr import Binary, BinaryOp, Expr, Symbol, add, integer, mul, sub
+from polyopt.ir.linear import normalize
 from polyopt.ir.loops import For, Kernel, LoopKind, Scope
 from polyopt.ir.scan import Scan, scan_of
 from polyopt.ir.types import DType

@@ -13,18 +13,8 @@ from polyopt.emit.gpu.each_block import block_of, under_grid
 from polyopt.emit.nodes import map_body, nested, with_nested
 from polyopt.emit.regions import nodes
 from polyopt.ir.array import Array, Role
-from polyopt.ir.expr import (
-    Binary,
-    BinaryOp,
-    Const,
-    Expr,
-    Iter,
-    Load,
-    add,
-    integer,
-    normalize,
-    sub,
-)
+from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Load, add, integer, sub
+from polyopt.ir.linear import normalize
 from polyopt.ir.loops import (
     AllocateArray,
     Body,

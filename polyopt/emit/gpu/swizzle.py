@@ -9,17 +9,8 @@ from __future__ import annotations
 
 from polyopt.emit.ranges import Ranges
 from polyopt.ir.array import Turn
-from polyopt.ir.expr import (
-    Binary,
-    BinaryOp,
-    Expr,
-    Linear,
-    add,
-    from_linear,
-    integer,
-    linear,
-    mul,
-)
+from polyopt.ir.expr import Binary, BinaryOp, Expr, add, integer, mul
+from polyopt.ir.linear import Linear, from_linear, linear
 
 
 def swizzled_column(index: tuple[Expr, ...], swizzle: Turn, ranges: Ranges) -> Expr:

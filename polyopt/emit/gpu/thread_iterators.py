@@ -24,10 +24,10 @@ from polyopt.ir.expr import (
     add,
     integer,
     mul,
-    normalize,
     operands,
     sub,
 )
+from polyopt.ir.linear import normalize
 from polyopt.ir.loops import For
 from polyopt.ir.types import DType
 

@@ -15,19 +15,8 @@ from polyopt.emit.gpu.declarations import WIDE
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.expressions import KernelPrinter
 from polyopt.emit.helpers import Helper, HelperKind
-from polyopt.ir.expr import (
-    Compare,
-    Const,
-    Expr,
-    Iter,
-    Load,
-    add,
-    integer,
-    linear,
-    normalize,
-    substitute,
-    walk,
-)
+from polyopt.ir.expr import Compare, Const, Expr, Iter, Load, add, integer, substitute, walk
+from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import Assign, For, Space
 from polyopt.ir.types import DType
 

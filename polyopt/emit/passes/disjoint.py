@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from polyopt.dataclass import dataclass, field
-from polyopt.ir.expr import BinaryOp, Expr, Iter, Linear, Param, linear, operands, sub
+from polyopt.ir.expr import BinaryOp, Expr, Iter, Param, operands, sub
+from polyopt.ir.linear import Linear, linear
 from polyopt.ir.loops import For
 
 MOST = 200  # bounds that are tried for one difference

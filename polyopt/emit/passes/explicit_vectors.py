@@ -12,7 +12,8 @@ from polyopt.emit.lanes import NotVector, row_arrays, vector_dtype, vectorized
 from polyopt.emit.passes.nontemporal_stores import nontemporal_arrays
 from polyopt.emit.passes.rewriting import bottom_up, substituted, trip_count
 from polyopt.emit.regions import is_settled, nodes, written_arrays
-from polyopt.ir.expr import add, integer, normalize
+from polyopt.ir.expr import add, integer
+from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Assign, Body, For, LoopFunction, LoopKind, Node
 from polyopt.machine import Machine
 

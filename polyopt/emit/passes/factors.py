@@ -13,7 +13,8 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.emit.extents import extent_of
 from polyopt.emit.passes.rewriting import trip_count
 from polyopt.emit.passes.tiles import RegisterTile, is_contiguous, mentions, operands_of
-from polyopt.ir.expr import Expr, Iter, Load, integer, loads, normalize, sub
+from polyopt.ir.expr import Expr, Iter, Load, integer, loads, sub
+from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Assign, Body, DeclareArray, LoopKind
 from polyopt.ir.scop import Array, Role
 from polyopt.machine import Machine

@@ -19,18 +19,15 @@ from polyopt.ir.expr import (
     CompareOp,
     Expr,
     Iter,
-    Linear,
     Load,
     Symbol,
     VectorLoad,
     add,
-    from_linear,
     integer,
-    linear,
-    normalize,
     sub,
     walk,
 )
+from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.loops import Assign, Body, For, If, LoopFunction, LoopKind, Node, SetLocal
 from polyopt.ir.types import DType
 

@@ -30,10 +30,10 @@ from polyopt.ir.expr import (
     add,
     integer,
     mul,
-    normalize,
     sub,
     walk,
 )
+from polyopt.ir.linear import normalize
 from polyopt.ir.loops import (
     Assign,
     Body,

@@ -15,17 +15,8 @@ from polyopt.emit.passes.guards import bounds_where, is_index
 from polyopt.emit.passes.rewriting import bottom_up, trip_count
 from polyopt.emit.passes.row_recurrences import row_recurrence
 from polyopt.emit.regions import nodes
-from polyopt.ir.expr import (
-    Binary,
-    BinaryOp,
-    Const,
-    Expr,
-    add,
-    integer,
-    normalize,
-    operands,
-    sub,
-)
+from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, add, integer, operands, sub
+from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Assign, Body, For, If, LoopFunction, LoopKind, Node
 from polyopt.ir.types import DType
 from polyopt.machine import Machine

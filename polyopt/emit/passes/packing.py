@@ -39,15 +39,14 @@ from polyopt.ir.expr import (
     Symbol,
     add,
     integer,
-    linear,
     loads,
     mul,
-    normalize,
     operands,
     sub,
     substitute,
     walk,
 )
+from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import (
     Assign,
     Barrier,

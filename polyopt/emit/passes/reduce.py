@@ -32,9 +32,9 @@ from polyopt.ir.expr import (
     MathFunc,
     Symbol,
     VectorLoad,
-    linear,
     walk,
 )
+from polyopt.ir.linear import linear
 from polyopt.ir.loops import (
     Assign,
     Body,

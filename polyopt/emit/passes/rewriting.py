@@ -11,17 +11,8 @@ from polyopt.dataclass import replace
 from polyopt.emit.nodes import map_node, nested, with_nested
 from polyopt.emit.regions import declared_names, nodes
 from polyopt.ir.clock import checkpoint
-from polyopt.ir.expr import (
-    Expr,
-    Iter,
-    Load,
-    Symbol,
-    VectorLoad,
-    linear,
-    normalize,
-    rewrite,
-    sub,
-)
+from polyopt.ir.expr import Expr, Iter, Load, Symbol, VectorLoad, rewrite, sub
+from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import Body, Declare, DeclareArray, For, LoopFunction, Node, SetLocal
 
 

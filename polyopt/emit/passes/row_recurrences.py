@@ -22,15 +22,14 @@ from polyopt.ir.expr import (
     add,
     children,
     integer,
-    linear,
     loads,
-    normalize,
     rewrite,
     sub,
     substitute,
     walk,
     with_children,
 )
+from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import Assign, Body, Declare, For, LoopKind, Node, SetLocal
 from polyopt.ir.types import DType
 

@@ -26,13 +26,12 @@ from polyopt.ir.expr import (
     VectorLoad,
     add,
     integer,
-    linear,
-    normalize,
     operands,
     rewrite,
     sub,
     walk,
 )
+from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,

@@ -21,9 +21,9 @@ from polyopt.ir.expr import (
     Unary,
     UnaryOp,
     children,
-    linear,
     walk,
 )
+from polyopt.ir.linear import linear
 from polyopt.ir.loops import Assign, For, LoopKind, Node
 
 _MADE_OF = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.DIV, BinaryOp.RATIO)

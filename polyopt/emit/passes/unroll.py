@@ -17,7 +17,8 @@ from polyopt.emit.passes.rewriting import (
     trip_count,
 )
 from polyopt.emit.regions import is_settled, leaves_itself
-from polyopt.ir.expr import add, integer, normalize
+from polyopt.ir.expr import add, integer
+from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Body, For, LoopFunction, LoopKind, Node
 
 LIMIT = 1024

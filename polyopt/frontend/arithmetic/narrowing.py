@@ -24,7 +24,8 @@ from polyopt.frontend.integers.affine_integers import (
 from polyopt.frontend.integers.ranges import MOST, Span, of_type, range_of
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.values.values import Number, Operandish, Tensor
-from polyopt.ir.expr import Cast, Compare, CompareOp, Const, Expr, integer, show
+from polyopt.ir.expr import Cast, Compare, CompareOp, Const, Expr, integer
+from polyopt.ir.showing import show
 from polyopt.ir.types import DType, Kind
 
 COMPARISONS = frozenset(("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"))

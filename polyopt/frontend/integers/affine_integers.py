@@ -16,18 +16,15 @@ from polyopt.ir.expr import (
     Const,
     Expr,
     Iter,
-    Linear,
     Param,
     Select,
     Unary,
     UnaryOp,
     children,
-    from_linear,
     integer,
-    linear,
-    normalize,
-    show,
 )
+from polyopt.ir.linear import Linear, from_linear, linear, normalize
+from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 
 ZERO = integer(0)

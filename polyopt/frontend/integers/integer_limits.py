@@ -10,7 +10,8 @@ from collections.abc import Collection
 
 from polyopt.frontend.integers.affine_integers import TRUE, both
 from polyopt.frontend.integers.ranges import INDEX, LEAST, WORD, range_of
-from polyopt.frontend.program.builder import Builder, Limit
+from polyopt.frontend.program.builder import Builder
+from polyopt.frontend.program.drafts import Limit
 from polyopt.frontend.program.renaming import Renaming
 from polyopt.frontend.program.statement_domains import Loop, Scope, params_of
 from polyopt.ir.expr import (

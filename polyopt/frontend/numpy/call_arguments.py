@@ -36,7 +36,8 @@ from polyopt.frontend.values.values import (
     Value,
     as_tensor,
 )
-from polyopt.ir.expr import Const, Expr, Param, show, walk
+from polyopt.ir.expr import Const, Expr, Param, walk
+from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 
 NONE = Known(None)

@@ -51,7 +51,8 @@ from polyopt.frontend.values.values import (
     view_of,
 )
 from polyopt.frontend.variables.memory_variables import refuse_write
-from polyopt.ir.expr import Const, Expr, Iter, Param, evaluate, walk
+from polyopt.ir.expr import Const, Expr, Iter, Param, walk
+from polyopt.ir.integers import evaluate
 from polyopt.ir.source import Layout, LibraryCall, Operand
 from polyopt.ir.types import DType, dtype_of
 

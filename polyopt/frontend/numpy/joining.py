@@ -58,7 +58,8 @@ from polyopt.frontend.values.values import (
     remapped,
     view_of,
 )
-from polyopt.ir.expr import Expr, integer, show
+from polyopt.ir.expr import Expr, integer
+from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 
 MOST_TURNS = 3

@@ -28,7 +28,8 @@ from polyopt.frontend.values.constants import as_sequence
 from polyopt.frontend.values.promote import cast
 from polyopt.frontend.values.values import Index, Known, Tensor, Value, remapped, view_of
 from polyopt.frontend.values.values import Sequence as Items
-from polyopt.ir.expr import Const, Expr, integer, show
+from polyopt.ir.expr import Const, Expr, integer
+from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 
 Side: TypeAlias = tuple[Expr, Expr]

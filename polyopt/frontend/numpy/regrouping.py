@@ -44,7 +44,8 @@ from polyopt.frontend.values.merged_dimensions import join, merge, split
 from polyopt.frontend.values.shapes import equate
 from polyopt.frontend.values.values import Index, Known, Number, Tensor, Value, remapped
 from polyopt.frontend.values.values import Sequence as Items
-from polyopt.ir.expr import Binary, BinaryOp, CompareOp, Const, Expr, Iter, integer, show, walk
+from polyopt.ir.expr import Binary, BinaryOp, CompareOp, Const, Expr, Iter, integer, walk
+from polyopt.ir.showing import show
 
 
 def reshape(b: Builder, args: Arguments) -> Value:

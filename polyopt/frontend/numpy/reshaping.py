@@ -19,7 +19,8 @@ from polyopt.frontend.values.merged_dimensions import picked
 from polyopt.frontend.values.shapes import broadcast, stretched
 from polyopt.frontend.values.values import Index, Tensor, Value, remapped
 from polyopt.frontend.values.values import Sequence as Items
-from polyopt.ir.expr import CompareOp, Expr, show
+from polyopt.ir.expr import CompareOp, Expr
+from polyopt.ir.showing import show
 
 
 def permuted(value: Tensor, axes: Sequence[int]) -> Tensor:

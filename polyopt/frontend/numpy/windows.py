@@ -13,7 +13,7 @@ from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import forced
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.values import Index, Value, remapped
-from polyopt.ir.expr import show
+from polyopt.ir.showing import show
 
 
 def sliding_window_view(b: Builder, args: Arguments) -> Value:

@@ -11,7 +11,7 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.frontend.integers.affine_integers import TRUE, ZERO, is_size, less
-from polyopt.frontend.program.builder import Builder, Draft
+from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.checks import (
     DynamicChecks,
     checks_of,
@@ -20,6 +20,7 @@ from polyopt.frontend.program.checks import (
     passing_of,
 )
 from polyopt.frontend.program.condition_splitting import Piece, Sizes, pieces_of, split_conditions
+from polyopt.frontend.program.drafts import Draft
 from polyopt.frontend.program.marks import Binding, Invocation, Mark, Storage, dynamic_params
 from polyopt.frontend.program.regions import Former, Known, used_params
 from polyopt.frontend.program.renaming import Renaming, renamed_draft, renamed_mark
@@ -38,9 +39,9 @@ from polyopt.ir.expr import (
     Select,
     integer,
     loads,
-    normalize,
     rewrite,
 )
+from polyopt.ir.linear import normalize
 from polyopt.ir.program import Parts
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.ir.source import Check, Fault

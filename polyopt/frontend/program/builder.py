@@ -19,17 +19,13 @@ from polyopt.frontend.integers.affine_integers import (
     at_least,
     both,
     clipped,
-    floordiv,
     is_affine,
     is_nonnegative,
     less,
     lower_bound,
-    maximum,
-    minimum,
     negated,
     plus,
     strip_casts,
-    times,
 )
 from polyopt.frontend.integers.intervals import Interval
 from polyopt.frontend.integers.ranges import CONVERTED, INDEX, WORD, Name, Span, range_of
@@ -48,78 +44,34 @@ from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.identifiers import Names
 from polyopt.frontend.values.values import Buffer, Index, Tensor, Value, iterators
 from polyopt.ir.expr import (
-    Binary,
-    BinaryOp,
     Cast,
     Const,
     Expr,
     Iter,
     Load,
     Param,
-    Select,
     integer,
-    linear,
     loads,
-    show,
 )
 from polyopt.ir.scop import Reduction
+from polyopt.ir.showing import show
 from polyopt.ir.source import Fault, LibraryCall
 from polyopt.ir.types import DType
 
 if TYPE_CHECKING:
     from polyopt.frontend.program.rebound_copies import Copied
     from polyopt.frontend.program.snapshots import Snapshot
+from polyopt.frontend.program.drafts import (
+    Demand,
+    Draft,
+    Limit,
+    Total,
+    _iterator_names,
+    arrays_of,
+    largest,
+)
 
 MAX_STATEMENTS = 2000
-ITERATORS = ("i", "j", "k", "l", "m", "p", "q", "r", "s", "t", "u", "v", "w", "x", "y", "z")
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A statement before its domain is an isl set; `scope.order` is complete."""
-
-    scope: Scope
-    target: Load
-    value: Expr
-    reduction: Reduction | None
-    loc: Loc | None
-    text: str
-    written: bool = False
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Total:
-    """A sum behind a mean: two drafts from `first` on; `marks` marks were there before it."""
-
-    first: int
-    marks: int
-    sums: Tensor
-
-
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """`condition` must hold at every instance of `scope`, else the call is refused."""
-
-    scope: Scope
-    condition: Expr
-    code: str
-    message: str
-    loc: Loc | None
-    hint: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """`value`, which a call decides, must fit 64 bits in all iterations of `loops`.
-
-    `most`: and must not be larger.
-    """
-
-    loops: tuple[Loop, ...]
-    value: Expr
-    words: str
-    loc: Loc | None
-    most: int = WORD.high
 
 
 @dataclass
@@ -539,46 +491,3 @@ class Builder:
         message = f"`{text}` would leave `{name}`, whose extent there is {show(extent)}"
         inside = both(at_least(index, integer(0)), less(index, extent))
         self.demand(inside, "PO0170", message, loc, "pass larger arrays or shrink the loop's range")
-
-
-def arrays_of(expr: Expr) -> frozenset[str]:
-    """Return the arrays that an expression reads."""
-    return frozenset(load.array for load in loads(expr))
-
-
-def _iterator_names() -> Iterator[str]:
-    yield from ITERATORS
-    number = 0
-    while True:
-        yield f"i{number}"
-        number += 1
-
-
-def largest(extent: Expr, loop: Loop, loc: Loc | None) -> Expr:
-    """Return an expression without `loop`'s iterator, at least `extent` in every iteration."""
-    if loop.iter not in iterators(extent):
-        return extent
-    match extent:
-        case Binary(op=BinaryOp.MIN | BinaryOp.MAX):
-            left, right = largest(extent.left, loop, loc), largest(extent.right, loop, loc)
-            return minimum(left, right) if extent.op is BinaryOp.MIN else maximum(left, right)
-        case Binary(op=BinaryOp.FLOORDIV, right=Const(value=int(divisor))) if divisor > 0:
-            return floordiv(largest(extent.left, loop, loc), extent.right)
-        case Select():
-            then, otherwise = (largest(e, loop, loc) for e in (extent.then, extent.otherwise))
-            return maximum(then, otherwise)
-        case _:
-            pass
-    first, last = loop.lower, plus(loop.upper, -1)
-    if loop.step < 0:
-        first, last = plus(loop.upper, 1), loop.lower
-    value = linear(extent)
-    total: Expr = integer(value.constant)
-    for atom, factor in value.terms:
-        if atom == Iter(loop.iter):
-            total = plus(total, times(last if factor > 0 else first, factor))
-        elif loop.iter in iterators(atom) and (factor < 0 or atom == extent):
-            refuse("PO0137", f"no bound is known for the size `{show(extent)}`", loc)
-        else:
-            total = plus(total, times(largest(atom, loop, loc), factor))
-    return total

@@ -11,7 +11,7 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass
 from polyopt.frontend.integers.affine_integers import is_affine, negated
-from polyopt.frontend.program.builder import Demand
+from polyopt.frontend.program.drafts import Demand
 from polyopt.frontend.program.marks import Binding, Mark, dynamic_params
 from polyopt.frontend.program.regions import Known, inner_scope
 from polyopt.frontend.program.renaming import Renaming, renamed_scope

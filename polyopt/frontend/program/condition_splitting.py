@@ -12,10 +12,10 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.frontend.integers.affine_integers import is_affine
-from polyopt.frontend.program.builder import Draft
+from polyopt.frontend.program.drafts import Draft
 from polyopt.frontend.program.statement_domains import domain_of
 from polyopt.frontend.values.values import has_loads, iterators
-from polyopt.ir.affine import bare, condition_set, in_one_piece, mentioned
+from polyopt.ir.affine import condition_set, in_one_piece
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -25,9 +25,10 @@ from polyopt.ir.expr import (
     Load,
     Select,
     children,
-    normalize,
     rewrite,
 )
+from polyopt.ir.linear import normalize
+from polyopt.ir.parameters import bare, mentioned
 from polyopt.ir.sizes import SizeFacts
 
 MAX_PIECES = 64

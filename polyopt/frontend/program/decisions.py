@@ -26,11 +26,11 @@ from polyopt.ir.expr import (
     Param,
     Symbol,
     Unary,
-    evaluate,
     rewrite,
-    show,
     walk,
 )
+from polyopt.ir.integers import evaluate
+from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 
 MOST_CONDITIONS = 16

@@ -16,7 +16,8 @@ from polyopt.frontend.integers.ranges import INDEX, SIZE, Name, Span, range_of
 from polyopt.frontend.program.marks import is_dynamic_name
 from polyopt.frontend.syntax.pysource import PyFunction
 from polyopt.frontend.values.promote import joined, unrounded
-from polyopt.ir.expr import Const, Expr, Param, normalize, rewrite
+from polyopt.ir.expr import Const, Expr, Param, rewrite
+from polyopt.ir.linear import normalize
 from polyopt.ir.types import DType
 
 MOST_ROUNDS = 3

@@ -10,7 +10,8 @@ from __future__ import annotations
 from polyopt.dataclass import dataclass, field
 from polyopt.errors import Loc
 from polyopt.frontend.integers.affine_integers import FALSE
-from polyopt.frontend.program.builder import Builder, Draft
+from polyopt.frontend.program.builder import Builder
+from polyopt.frontend.program.drafts import Draft
 from polyopt.frontend.program.facts import Place
 from polyopt.frontend.program.marks import Invocation, Mark
 from polyopt.frontend.program.memory import store

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from polyopt.frontend.integers.affine_integers import TRUE
-from polyopt.frontend.program.builder import Builder, Draft, Total
+from polyopt.frontend.program.builder import Builder
+from polyopt.frontend.program.drafts import Draft, Total
 from polyopt.frontend.values.values import Tensor
 from polyopt.ir.expr import Binary, Expr, loads
 

@@ -36,7 +36,8 @@ from polyopt.frontend.values.values import (
 )
 from polyopt.frontend.variables.alternatives import choose
 from polyopt.frontend.variables.call_frames import Frame
-from polyopt.frontend.variables.memory_variables import meet, pin_names, unpin
+from polyopt.frontend.variables.detaching import unpin
+from polyopt.frontend.variables.memory_variables import meet, pin_names
 from polyopt.frontend.variables.name_rotation import settle_watches
 from polyopt.frontend.variables.unbound import unset
 from polyopt.ir.choice import chosen

@@ -38,6 +38,7 @@ from polyopt.frontend.values.values import (
 )
 from polyopt.frontend.variables.binding import forget_iterator, forget_sizes, kept, mentions
 from polyopt.frontend.variables.call_frames import Frame
+from polyopt.frontend.variables.detaching import unpin
 from polyopt.frontend.variables.induction import Counter, counters, enter, leave
 from polyopt.frontend.variables.memory_variables import (
     meet,
@@ -45,7 +46,6 @@ from polyopt.frontend.variables.memory_variables import (
     pin_results,
     pinned_value,
     store_pinned,
-    unpin,
 )
 from polyopt.frontend.variables.name_rotation import (
     bind_after,

@@ -31,7 +31,8 @@ from polyopt.frontend.values.values import (
     Value,
     is_same_view,
 )
-from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Load, integer, linear
+from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Load, integer
+from polyopt.ir.linear import linear
 from polyopt.ir.source import Result, ResultKind
 
 

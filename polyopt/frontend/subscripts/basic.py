@@ -40,7 +40,9 @@ from polyopt.frontend.subscripts.runtime_subscripts import Pending, Place, check
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.promote import cast
 from polyopt.frontend.values.values import Index, Tensor, iterators, remapped
-from polyopt.ir.expr import CompareOp, Expr, Param, integer, linear, show, walk
+from polyopt.ir.expr import CompareOp, Expr, Param, integer, walk
+from polyopt.ir.linear import linear
+from polyopt.ir.showing import show
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,8 @@ from polyopt.frontend.values.computed_sizes import as_affine
 from polyopt.frontend.values.promote import cast
 from polyopt.frontend.values.shapes import equate
 from polyopt.frontend.values.values import Index, Masked, Tensor, viewed
-from polyopt.ir.expr import Binary, BinaryOp, Cast, Compare, CompareOp, Expr, Load, loads, show
+from polyopt.ir.expr import Binary, BinaryOp, Cast, Compare, CompareOp, Expr, Load, loads
+from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 
 COUNT_CODE = "PO0232"

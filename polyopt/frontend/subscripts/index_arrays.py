@@ -42,7 +42,8 @@ from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.promote import cast
 from polyopt.frontend.values.shapes import broadcast, equate, stretched
 from polyopt.frontend.values.values import Index, Masked, Number, Tensor, View, as_tensor, cost_of
-from polyopt.ir.expr import CompareOp, Expr, Iter, Load, integer, loads, normalize, substitute
+from polyopt.ir.expr import CompareOp, Expr, Iter, Load, integer, loads, substitute
+from polyopt.ir.linear import normalize
 from polyopt.ir.scop import Reduction
 from polyopt.ir.types import DType
 

@@ -30,7 +30,8 @@ from polyopt.frontend.program.memory import stored_number, stored_subscript
 from polyopt.frontend.program.statement_domains import Loop
 from polyopt.frontend.values.promote import cast
 from polyopt.frontend.values.values import Number, Tensor, cost_of
-from polyopt.ir.expr import Binary, BinaryOp, Expr, integer, loads, show
+from polyopt.ir.expr import Binary, BinaryOp, Expr, integer, loads
+from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 
 CODE = "PO0231"

@@ -8,70 +8,39 @@ from __future__ import annotations
 
 import ast
 import inspect
-import math
 from collections.abc import Callable, Mapping, Sequence
-from types import FunctionType, ModuleType
-from typing import TypeGuard
 
 import numpy as np
 
-from polyopt.capture.reads import plain_function
-from polyopt.capture.text import Changed, NoText, verified_text
-from polyopt.dataclass import dataclass, field
 from polyopt.frontend.numpy.callback_table import called_name
+from polyopt.frontend.syntax.name_resolution import (
+    added_dimensions,
+    dropped_dimensions,
+    function_ast,
+    has_star,
+    is_capital,
+    is_ellipsis,
+    is_newaxis,
+    is_numpy,
+    is_one_of,
+    leaves,
+    local_names,
+    resolve,
+    subscript_items,
+)
 from polyopt.frontend.syntax.parallel_markers import marked_bounds, parallel
+from polyopt.frontend.syntax.usage import (
+    BITWISE,
+    CREATE,
+    LIKE,
+    PRODUCT,
+    REDUCE,
+    REDUCE_METHODS,
+    SCAN,
+    Usage,
+)
 
-_MAX_PASSES = 12
-_MAX_DEPTH = 6
-_CREATE = (np.zeros, np.ones, np.empty, np.full)
-_LIKE = (np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy, np.ascontiguousarray)
-_REDUCE = (
-    np.sum, np.prod, np.max, np.min, np.amax, np.amin, np.mean, np.var, np.std, np.any, np.all,
-    np.argmax, np.argmin,
-)  # fmt: skip
-_SCAN = (np.cumsum, np.cumprod, np.flip, np.roll, np.clip, np.sort)
-_REDUCE_METHODS = {f.__name__ for f in _REDUCE}
-_BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
-_PRODUCT = (np.dot, np.matmul)
-
-
-@dataclass
-class Usage:
-    """What one body says about its names.
-
-    `rank` holds lower bounds (an absent name showed no sign of being an array), `shapes` the ranks
-    of `n, m = A.shape`, `integers` names used as sizes, bounds or subscripts, `int_arrays` arrays
-    whose elements are subscripts, `factors` names seen only as operands of `@`, `loose` elementwise
-    values that must be arrays though no name in them is known to be one.
-    """
-
-    rank: dict[str, int] = field(default_factory=dict)
-    shapes: dict[str, set[int]] = field(default_factory=dict)
-    integers: set[str] = field(default_factory=set)
-    int_arrays: set[str] = field(default_factory=set)
-    factors: set[str] = field(default_factory=set)
-    loose: dict[tuple[str, ...], ast.expr] = field(default_factory=dict)
-    returned: int = 0
-
-    def signature(self) -> tuple[object, ...]:
-        """A value that changes whenever a pass learned something."""
-        shapes = {name: frozenset(ranks) for name, ranks in self.shapes.items()}
-        return (
-            dict(self.rank), shapes, frozenset(self.integers), frozenset(self.int_arrays),
-            frozenset(self.factors), self.returned,
-        )  # fmt: skip
-
-
-def function_ast(func: Callable[..., object]) -> ast.FunctionDef | None:
-    """Return the definition of a plain Python function, or None when its source is not at hand."""
-    plain = plain_function(func)
-    if not isinstance(plain, FunctionType):
-        return None
-    try:
-        tree = verified_text(plain).tree()
-    except (NoText, Changed):
-        return None
-    return tree if isinstance(tree, ast.FunctionDef) else None
+_MAX_PASSES, _MAX_DEPTH = 12, 6
 
 
 def read_usage(
@@ -95,21 +64,6 @@ def read_usage(
     return reader.usage
 
 
-def is_capital(name: str) -> bool:
-    """Whether `name` is written as matrices usually are."""
-    return name[:1].isupper()
-
-
-def local_names(definition: ast.FunctionDef) -> frozenset[str]:
-    """Return the arguments and the names the body assigns; they hide the module's names."""
-    arguments = definition.args
-    found = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
-    for node in ast.walk(definition):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-    return frozenset(found)
-
-
 def _settle(reader: _Reader, definition: ast.FunctionDef) -> None:
     for _ in range(_MAX_PASSES):
         before = reader.usage.signature()
@@ -118,27 +72,6 @@ def _settle(reader: _Reader, definition: ast.FunctionDef) -> None:
             reader.statement(statement)
         if reader.usage.signature() == before:
             return
-
-
-def leaves(expr: ast.expr) -> tuple[str, ...]:
-    """Return the names an elementwise value is made of, in order, each once."""
-    found: dict[str, None] = {}
-    match expr:
-        case ast.Name(id=name):
-            found[name] = None
-        case ast.BinOp():
-            parts: Sequence[ast.expr] = (expr.left, expr.right)
-            found = dict.fromkeys(name for part in parts for name in leaves(part))
-        case ast.UnaryOp():
-            found = dict.fromkeys(leaves(expr.operand))
-        case ast.Compare():
-            parts = (expr.left, *expr.comparators)
-            found = dict.fromkeys(name for part in parts for name in leaves(part))
-        case ast.Call():
-            found = dict.fromkeys(name for part in expr.args for name in leaves(part))
-        case _:
-            pass
-    return tuple(found)
 
 
 class _Reader:
@@ -213,7 +146,7 @@ class _Reader:
         """`target = value`: ranks flow both ways; `n, m = A.shape` fixes a rank."""
         match target, value:
             case ((ast.Tuple(elts=parts) | ast.List(elts=parts)), ast.Attribute(attr="shape")):
-                if isinstance(value.value, ast.Name) and not _has_star(parts):
+                if isinstance(value.value, ast.Name) and not has_star(parts):
                     self.usage.shapes.setdefault(value.value.id, set()).add(len(parts))
                 self.demand(value.value, len(parts))
                 for part in parts:
@@ -253,7 +186,7 @@ class _Reader:
             case ast.BinOp(op=ast.MatMult()):
                 return self.product(node.left, node.right)
             case ast.BinOp():
-                if isinstance(node.op, _BITWISE):
+                if isinstance(node.op, BITWISE):
                     self.integer_elements(node)
                 return max(self.value(node.left), self.value(node.right))
             case ast.Call():
@@ -272,7 +205,9 @@ class _Reader:
             case ast.Name(id=name) if name not in self.usage.integers:
                 self.usage.rank[name] = max(rank, self.usage.rank.get(name, 0))
             case ast.Subscript():
-                self.demand(node.value, rank + _dropped(node.slice) - _added(node.slice))
+                self.demand(
+                    node.value, rank + dropped_dimensions(node.slice) - added_dimensions(node.slice)
+                )
             case ast.Attribute(attr="T" | "real" | "imag"):
                 self.demand(node.value, rank)
             case ast.UnaryOp():
@@ -290,17 +225,19 @@ class _Reader:
 
     def subscript(self, node: ast.Subscript) -> int:
         """`A[i, 1:, None]`: one dimension per part; what is not a slice is an integer."""
-        parts = _parts(node.slice)
+        parts = subscript_items(node.slice)
         if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
             self.shape_item(node.value.value, node.slice)
             return 0
-        consumed = [p for p in parts if not _is_newaxis(p) and not _is_ellipsis(p)]
+        consumed = [p for p in parts if not is_newaxis(p) and not is_ellipsis(p)]
         self.demand(node.value, len(consumed))
         gathered = 0
         for part in consumed:
             gathered = max(gathered, self.index(part))
         base = self.value(node.value)
-        return max(0, base - _dropped(node.slice) + _added(node.slice) + gathered)
+        return max(
+            0, base - dropped_dimensions(node.slice) + added_dimensions(node.slice) + gathered
+        )
 
     def shape_item(self, array: ast.expr, index: ast.expr) -> None:
         """`A.shape[k]` needs k + 1 dimensions (`-k` needs k)."""
@@ -419,17 +356,17 @@ class _Reader:
     def known_call(self, node: ast.Call, target: object) -> int:
         """A call whose function was found in the module or in NumPy."""
         match node.args:
-            case _ if _is_one_of(target, _CREATE):
+            case _ if is_one_of(target, CREATE):
                 return self.created(node)
-            case [first, *_] if _is_one_of(target, _LIKE):
+            case [first, *_] if is_one_of(target, LIKE):
                 self.demand(first, 1)
                 return self.value(first)
-            case [first, *rest] if _is_one_of(target, _REDUCE):
+            case [first, *rest] if is_one_of(target, REDUCE):
                 return self.reduction(node, first, rest)
-            case [first, *_] if _is_one_of(target, _SCAN):
+            case [first, *_] if is_one_of(target, SCAN):
                 self.array(first)
                 return self.value(first)
-            case [left, right, *_] if _is_one_of(target, _PRODUCT):
+            case [left, right, *_] if is_one_of(target, PRODUCT):
                 return self.product(left, right)
             case _:
                 return self.special_call(node, target)
@@ -459,14 +396,14 @@ class _Reader:
                 for other in rest[:1]:
                     self.array(other)
                 return self.value(first)
-            case _ if inspect.isfunction(callee) and not _is_numpy(callee):
+            case _ if inspect.isfunction(callee) and not is_numpy(callee):
                 return self.inlined(node, callee) if self.depth < _MAX_DEPTH else 0
             case args:
                 return max((self.value(argument) for argument in args), default=0)
 
     def positions(self, node: ast.expr) -> None:
         """Learn that `node` is an array of integers, or a tuple of them."""
-        for part in _parts(node):
+        for part in subscript_items(node):
             self.array(part)
             self.integer(part)
 
@@ -517,14 +454,14 @@ class _Reader:
 
     def method(self, node: ast.Call, value: ast.expr, attr: str) -> int:
         """`A.sum(axis=0)`, `A.copy()`, `A.dot(B)`, `A.reshape(n, m)`, `A.astype(t)`."""
-        if attr in _REDUCE_METHODS:
+        if attr in REDUCE_METHODS:
             return self.reduction(node, value, node.args)
         if attr == "dot" and node.args:
             return self.product(value, node.args[0])
         self.array(value)
         match attr:
             case "reshape" if node.args:
-                parts = _parts(node.args[0]) if len(node.args) == 1 else tuple(node.args)
+                parts = subscript_items(node.args[0]) if len(node.args) == 1 else tuple(node.args)
                 for part in parts:
                     self.integer(part)
                 return len(parts)
@@ -561,53 +498,3 @@ class _Reader:
             if name in inner.integers or name in inner.int_arrays:
                 self.integer(argument)
         return inner.returned
-
-
-def resolve(node: ast.expr, names: Mapping[str, object]) -> object | None:
-    """Return the object a dotted name stands for, looking only into modules, or None."""
-    match node:
-        case ast.Name(id=name):
-            return names.get(name)
-        case ast.Attribute(value=value, attr=attr):
-            owner = resolve(value, names)
-            return getattr(owner, attr, None) if isinstance(owner, ModuleType) else None
-        case _:
-            return None
-
-
-def _is_one_of(target: object, functions: tuple[object, ...]) -> bool:
-    return any(target is function for function in functions)
-
-
-def _is_numpy(function: Callable[..., object]) -> bool:
-    return str(getattr(function, "__module__", "")).partition(".")[0] in ("numpy", math.__name__)
-
-
-def _has_star(parts: Sequence[ast.expr]) -> bool:
-    return any(isinstance(part, ast.Starred) for part in parts)
-
-
-def _parts(index: ast.expr) -> tuple[ast.expr, ...]:
-    return tuple(index.elts) if isinstance(index, ast.Tuple) else (index,)
-
-
-def _is_newaxis(part: ast.expr) -> TypeGuard[ast.expr]:
-    match part:
-        case ast.Constant(value=None) | ast.Attribute(attr="newaxis"):
-            return True
-        case _:
-            return False
-
-
-def _is_ellipsis(part: ast.expr) -> bool:
-    return isinstance(part, ast.Constant) and part.value is Ellipsis
-
-
-def _dropped(index: ast.expr) -> int:
-    """How many dimensions the subscript takes away (an index array's own rank comes on top)."""
-    kept = [isinstance(p, ast.Slice) or _is_newaxis(p) or _is_ellipsis(p) for p in _parts(index)]
-    return kept.count(False)
-
-
-def _added(index: ast.expr) -> int:
-    return sum(_is_newaxis(p) for p in _parts(index))

@@ -16,7 +16,7 @@ from typing import Any
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import Loc
-from polyopt.frontend.syntax.name_usage import resolve
+from polyopt.frontend.syntax.name_resolution import resolve
 from polyopt.frontend.syntax.parallel_markers import is_marker, is_prange
 from polyopt.frontend.syntax.pysource import PyFunction, read_function
 

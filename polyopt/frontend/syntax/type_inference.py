@@ -25,9 +25,11 @@ from polyopt.frontend.syntax.argtypes import (
     ScalarType,
     SizeCondition,
 )
-from polyopt.frontend.syntax.name_usage import Usage, function_ast, is_capital, read_usage
+from polyopt.frontend.syntax.name_resolution import function_ast, is_capital
+from polyopt.frontend.syntax.name_usage import read_usage
 from polyopt.frontend.syntax.pysource import refuse_changed
-from polyopt.ir.expr import show
+from polyopt.frontend.syntax.usage import Usage
+from polyopt.ir.showing import show
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 

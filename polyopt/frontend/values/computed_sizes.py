@@ -33,13 +33,12 @@ from polyopt.ir.expr import (
     Expr,
     Param,
     Unary,
-    from_linear,
     integer,
-    linear,
     rewrite,
-    show,
     walk,
 )
+from polyopt.ir.linear import from_linear, linear
+from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 
 _DIVIDING = (BinaryOp.FLOORDIV, BinaryOp.MOD)

@@ -15,7 +15,8 @@ import numpy as np
 from polyopt.dataclass import replace
 from polyopt.errors import Loc
 from polyopt.frontend.arithmetic.operators import operand
-from polyopt.frontend.program.builder import Builder, Draft
+from polyopt.frontend.program.builder import Builder
+from polyopt.frontend.program.drafts import Draft
 from polyopt.frontend.program.memory import settled, store
 from polyopt.frontend.program.statement_domains import Scope
 from polyopt.frontend.values.codes import refuse

@@ -22,22 +22,10 @@ from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.marks import dynamic_params
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.values import Index, Tensor, iterators, remapped
-from polyopt.ir.expr import (
-    Binary,
-    BinaryOp,
-    CompareOp,
-    Const,
-    Expr,
-    Iter,
-    Linear,
-    Param,
-    evaluate,
-    from_linear,
-    integer,
-    linear,
-    show,
-    walk,
-)
+from polyopt.ir.expr import Binary, BinaryOp, CompareOp, Const, Expr, Iter, Param, integer, walk
+from polyopt.ir.integers import evaluate
+from polyopt.ir.linear import Linear, from_linear, linear
+from polyopt.ir.showing import show
 
 ONE = integer(1)
 

@@ -15,12 +15,13 @@ from polyopt.dataclass import replace
 from polyopt.errors import Loc
 from polyopt.frontend.arithmetic.operators import describe, operand
 from polyopt.frontend.integers.affine_integers import FALSE, TRUE, clipped
-from polyopt.frontend.program.builder import Builder, Draft
+from polyopt.frontend.program.builder import Builder
+from polyopt.frontend.program.drafts import Draft
 from polyopt.frontend.program.facts import Place
 from polyopt.frontend.program.memory import is_whole, settled, store, stored
 from polyopt.frontend.program.rebound_copies import Copied, WriteBack, bound_again, learn_write
-from polyopt.frontend.program.snapshots import stand_for, stand_for_name, stand_for_named
-from polyopt.frontend.program.statement_domains import Scope, is_same_place
+from polyopt.frontend.program.snapshots import stand_for, stand_for_name
+from polyopt.frontend.program.statement_domains import Scope
 from polyopt.frontend.subscripts.compaction import compacted
 from polyopt.frontend.syntax.structure import is_result
 from polyopt.frontend.values.codes import refuse
@@ -40,7 +41,6 @@ from polyopt.frontend.values.values import (
     Masked,
     Number,
     Perhaps,
-    Sequence,
     Tensor,
     Value,
     as_tensor,
@@ -55,6 +55,7 @@ from polyopt.frontend.variables.changing_lengths import (
     of_any_length,
     resized,
 )
+from polyopt.frontend.variables.detaching import HINT, detach, sees
 from polyopt.frontend.variables.dynamic_types import (
     assume_kinds,
     describe_kinds,
@@ -63,8 +64,6 @@ from polyopt.frontend.variables.dynamic_types import (
 from polyopt.frontend.variables.memory_cells import store_number
 from polyopt.ir.expr import Load, integer
 from polyopt.ir.types import DType
-
-_HINT = "write into the array with `name[:] = ...`, or start from a `.copy()`"
 
 
 def pin_names(
@@ -257,7 +256,7 @@ def _standing_in(
         and b.scope.loops == frame.home.loops
         and value.merged is None
         and not source.is_list
-        and not any(_sees(other, source) for other in others)
+        and not any(sees(other, source) for other in others)
     )
     back = None
     gives_back = reaches and place in b.facts.written_back and place not in b.facts.lengths
@@ -289,17 +288,7 @@ def _has_other_names(frame: Frame, name: str, buffer: Buffer) -> bool:
     if len(frame.callers) > 1:
         return True
     others = (value for other, value in frame.env.items() if other != name)
-    return any(_sees(value, buffer) for value in others)
-
-
-def _sees(value: Value, buffer: Buffer) -> bool:
-    match value:
-        case Tensor(view=view):
-            return view is not None and view.buffer is buffer
-        case Sequence(items=items):
-            return any(_sees(item, buffer) for item in items)
-        case _:
-            return False
+    return any(sees(value, buffer) for value in others)
 
 
 # -- assignment -------------------------------------------------------------------------------
@@ -374,7 +363,7 @@ def _store_array(
             return  # the name goes on to stand for the same array
         if source is not None:
             message = f"`{name}` becomes another name of an array, and is written"
-            refuse("PO0160", message, loc, _HINT)
+            refuse("PO0160", message, loc, HINT)
         bound_again(b, pin.back)
     detach(b, frame, name, pin.buffer, live)
     first = len(b.drafts)
@@ -402,7 +391,7 @@ def _is_named(frame: Frame | None, buffer: Buffer) -> bool:
     """Whether a name here, or of a caller, stands for elements of the array."""
     if frame is None:
         return False
-    return any(_sees(value, buffer) for value in frame.env.values()) or _is_named(
+    return any(sees(value, buffer) for value in frame.env.values()) or _is_named(
         frame.caller, buffer
     )
 
@@ -442,57 +431,13 @@ def fixed_items(
     changed: list[Buffer] = []
     result: list[Value] = []
     for name, item in zip(names, items, strict=True):
-        if isinstance(item, Tensor) and any(_sees(item, buffer) for buffer in changed):
+        if isinstance(item, Tensor) and any(sees(item, buffer) for buffer in changed):
             item = stored(b, Tensor(item.shape, item.dtype, item.at))
         result.append(item)
         pin = frame.pins.get(name) if name is not None else None
         if pin is not None and pin.shape:
             changed.append(pin.buffer)
     return tuple(result)
-
-
-def detach(
-    b: Builder, frame: Frame, name: str, buffer: Buffer, live: frozenset[str] | None
-) -> None:
-    """Other names for the array that is about to be replaced keep its elements in a copy.
-
-    `live`: the names that may be read later, None where that is not known.  A copy is made where
-    the name was bound, so that it is not made anew, or left out, in a loop or branch inside.
-    """
-    for other, value in list(frame.env.items()):
-        if other == name or not _sees(value, buffer):
-            continue
-        pin = frame.pins.get(other)
-        if pin is not None and pin.buffer is buffer:
-            continue
-        if live is not None and other not in live:
-            continue
-        reason = f"`{name}` is bound again while `{other}` stands for the array it was"
-        scope = frame.scopes.get(other, frame.home)
-        if scope is None or not is_same_place(scope, b.scope):
-            refuse("PO0160", f"{reason}, in a loop or branch", b.loc, _HINT)
-        if not isinstance(value, Tensor):
-            refuse(
-                "PO0160", f"a tuple holds the array `{name}`, which is bound again", b.loc, _HINT
-            )
-        copy = stored(b, Tensor(value.shape, value.dtype, value.at), other)
-        frame.env[other] = copy
-        for found in b.copied:
-            if found.copy == buffer.name and copy.view is not None:
-                stand_for_named(b, copy.view.buffer.name, found.source, reason, b.loc)
-        if copy.view is not None:
-            b.copies[copy.view.buffer.name] = reason
-
-
-def unpin(b: Builder, frame: Frame, names: Iterable[str], loc: Loc | None) -> None:
-    """End the pins of `names`: the next assignment makes a new variable."""
-    for name in names:
-        pin = frame.pins.pop(name)
-        if pin.source is None or pin.back is not None:
-            continue
-        if any(draft.target.array == pin.source.name for draft in b.drafts[pin.start :]):
-            message = f"`{name}` is bound again while the array it started as is written"
-            refuse("PO0160", message, loc, _HINT)
 
 
 def refuse_write(b: Builder, view: Tensor, loc: Loc | None) -> None:
@@ -505,4 +450,4 @@ def refuse_write(b: Builder, view: Tensor, loc: Loc | None) -> None:
                 return
         reason = b.copies[copy]
         message = f"in Python this writes another array: {reason}"
-        refuse("PO0160", message, loc, _HINT)
+        refuse("PO0160", message, loc, HINT)

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.expr import Iter, linear
+from polyopt.ir.expr import Iter
+from polyopt.ir.linear import linear
 from polyopt.ir.scop import Access, Statement
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import (

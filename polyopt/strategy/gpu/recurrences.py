@@ -14,7 +14,8 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.array import Role
 from polyopt.ir.budget import optional
-from polyopt.ir.expr import Const, Iter, linear
+from polyopt.ir.expr import Const, Iter
+from polyopt.ir.linear import linear
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scan import is_open, is_recurrence, loop_of
 from polyopt.ir.scop import Statement

@@ -8,7 +8,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.expr import Iter, linear
+from polyopt.ir.expr import Iter
+from polyopt.ir.linear import linear
 from polyopt.ir.scop import Statement
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import Band, Leaf, find_band, path_to, statements_of

@@ -9,7 +9,8 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product
 
-from polyopt.ir.expr import Expr, Iter, Linear, linear, sub
+from polyopt.ir.expr import Expr, Iter, sub
+from polyopt.ir.linear import Linear, linear
 from polyopt.ir.scop import Access, Statement
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import bands, find_band, path_to, statements_of

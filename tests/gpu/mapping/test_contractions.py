@@ -12,8 +12,8 @@ from polyopt.emit.lower import lower
 from polyopt.emit.regions import nodes
 from polyopt.frontend import build
 from polyopt.frontend.syntax.argtypes import ArrayType
-from polyopt.ir.expr import show
 from polyopt.ir.loops import DeclareArray, Kernel, Space
+from polyopt.ir.showing import show
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 from polyopt.schedule import Schedule

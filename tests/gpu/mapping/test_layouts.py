@@ -9,8 +9,8 @@ import polyopt as po
 from polyopt.emit.lower import lower
 from polyopt.emit.regions import nodes
 from polyopt.errors import ScheduleError
-from polyopt.ir.expr import show
 from polyopt.ir.loops import DeclareArray
+from polyopt.ir.showing import show
 from polyopt.schedule import source_schedule
 from polyopt.transforms import Dimension, Pack, Tile, parse_steps
 from polyopt.transforms.layout import Part

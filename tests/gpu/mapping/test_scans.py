@@ -20,7 +20,8 @@ from polyopt.errors import ScheduleError
 from polyopt.frontend import build
 from polyopt.frontend.syntax.argtypes import ArrayType
 from polyopt.hosting.devices import provider_for
-from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Load, evaluate, integer
+from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Load, integer
+from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import Assign, Barrier, Body, For, Kernel, LoopFunction, LoopKind
 from polyopt.ir.program import Program
 from polyopt.ir.scan import NoScan, scan_of

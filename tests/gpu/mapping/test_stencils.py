@@ -10,7 +10,7 @@ import pytest
 import polyopt as po
 from polyopt.emit.gpu import device_loops
 from polyopt.emit.lower import lower
-from polyopt.ir.expr import integer, show, sub
+from polyopt.ir.expr import integer, sub
 from polyopt.ir.loops import (
     Assign,
     Body,
@@ -22,6 +22,7 @@ from polyopt.ir.loops import (
     Node,
     Space,
 )
+from polyopt.ir.showing import show
 from polyopt.proof import certify
 from polyopt.proof.nodes import all_nodes
 from polyopt.schedule import source_schedule

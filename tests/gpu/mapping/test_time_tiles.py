@@ -14,9 +14,10 @@ import polyopt as po
 from polyopt.emit.gpu import device_loops
 from polyopt.emit.lower import lower
 from polyopt.hosting import load_program, provider_for
-from polyopt.ir.expr import Load, integer, show, sub
+from polyopt.ir.expr import Load, integer, sub
 from polyopt.ir.host import DeviceProgram
 from polyopt.ir.loops import Assign, Body, DeclareArray, For, Kernel, LoopFunction, Node, Space
+from polyopt.ir.showing import show
 from polyopt.pipeline import compile_program
 from polyopt.proof import certify
 from polyopt.proof.barriers import check_synchronisation

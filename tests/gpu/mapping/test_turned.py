@@ -22,7 +22,8 @@ from polyopt.emit.ranges import Ranges
 from polyopt.emulator import EmulatedProvider
 from polyopt.errors import ScheduleError
 from polyopt.ir.array import Turn
-from polyopt.ir.expr import Expr, Iter, add, evaluate, integer, mul
+from polyopt.ir.expr import Expr, Iter, add, integer, mul
+from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import Body, DeclareArray, LoopFunction
 from polyopt.ir.program import Program
 from polyopt.proof import certify

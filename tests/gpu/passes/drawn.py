@@ -8,7 +8,8 @@ from __future__ import annotations
 from random import Random
 
 from polyopt.ir.array import Array, Role
-from polyopt.ir.expr import Expr, Iter, Load, add, integer, mul, normalize
+from polyopt.ir.expr import Expr, Iter, Load, add, integer, mul
+from polyopt.ir.linear import normalize
 from polyopt.ir.loops import (
     Assign,
     Body,

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations, product
 
-from polyopt.ir.expr import Load, evaluate, walk
+from polyopt.ir.expr import Load, walk
+from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import Assign, Barrier, Body, DeclareArray, For, If, LoopKind, Node, Scope
 
 

@@ -35,8 +35,8 @@ from polyopt.ir.expr import (
     Symbol,
     Unary,
     UnaryOp,
-    evaluate,
 )
+from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,

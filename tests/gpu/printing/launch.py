@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from polyopt.ir.expr import evaluate
+from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import Body, For, If, Kernel, LoopFunction
 from polyopt.ir.source import DeviceSource, KernelParam, KernelParamKind
 from polyopt.runtime.device.provider import Buffer, KernelArgument, Module, Provider

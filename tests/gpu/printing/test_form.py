@@ -9,7 +9,7 @@ import pytest
 from polyopt.emit.cuda import emit_cuda
 from polyopt.emit.gpu.cyclic_distribution import distribute_cyclically
 from polyopt.emit.opencl import emit_opencl
-from polyopt.ir.expr import evaluate
+from polyopt.ir.integers import evaluate
 from polyopt.ir.source import KernelParamKind
 from tests.gpu.printing.build import function
 

@@ -15,7 +15,7 @@ from polyopt.emit.opencl import emit_opencl
 from polyopt.emulator import EmulatedProvider, Rules
 from polyopt.errors import KernelFault
 from polyopt.ir.array import Array, Role
-from polyopt.ir.expr import evaluate
+from polyopt.ir.integers import evaluate
 from polyopt.ir.interp import run_loops
 from polyopt.ir.source import DeviceSource, ScalarArg
 from polyopt.ir.types import Kind

@@ -19,8 +19,8 @@ from polyopt.hosting.kernel import _Device
 from polyopt.hosting.memory import Memory
 from polyopt.ir.array import Array, Role
 from polyopt.ir.evaluate import Frame
-from polyopt.ir.expr import evaluate
 from polyopt.ir.host import DeviceProgram
+from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import Body, For, Kernel
 from polyopt.ir.run_loops import Action
 from polyopt.ir.source import KernelParamKind

@@ -13,16 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from polyopt.emit import emit_c
-from polyopt.ir.expr import (
-    Binary,
-    BinaryOp,
-    Expr,
-    Iter,
-    Load,
-    Param,
-    evaluate,
-    integer,
-)
+from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, Param, integer
+from polyopt.ir.integers import evaluate
 from polyopt.ir.interp import run_loops
 from polyopt.ir.loops import For, LoopFunction, LoopKind
 from polyopt.ir.scop import Array, Role

@@ -11,9 +11,10 @@ from polyopt.emit import lower_scop
 from polyopt.emit.lower import lower
 from polyopt.emit.lower_scop import fresh_name, simplified, tidy
 from polyopt.emit.nodes import nested
-from polyopt.ir.expr import Iter, Load, Param, add, integer, mul, show, sub
+from polyopt.ir.expr import Iter, Load, Param, add, integer, mul, sub
 from polyopt.ir.interp import run_loops, run_scop
 from polyopt.ir.loops import For, If, LoopKind, show_body
+from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 from polyopt.machine import Machine
 from polyopt.schedule import source_schedule

@@ -18,9 +18,10 @@ from polyopt.emit.passes.nontemporal_stores import (
     use_nontemporal_stores,
 )
 from polyopt.emit.regions import nodes
-from polyopt.ir.expr import Compare, CompareOp, Symbol, show
+from polyopt.ir.expr import Compare, CompareOp, Symbol
 from polyopt.ir.loops import Assign, Declare, For, If, LoopKind, While
 from polyopt.ir.scop import Role
+from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 from polyopt.machine import Machine
 from tests.unit.emit.kernels import (

@@ -28,9 +28,9 @@ from polyopt.ir.expr import (
     Symbol,
     UnaryOp,
     integer,
-    normalize,
 )
 from polyopt.ir.expr import Unary as UnaryExpr
+from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Assign, Declare, For, If, LoopKind, SetLocal, show_body
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.source import Layout

@@ -6,18 +6,8 @@ import pytest
 
 from polyopt.emit.passes.simplify import folded
 from polyopt.emit.ranges import Ranges
-from polyopt.ir.expr import (
-    Binary,
-    BinaryOp,
-    Compare,
-    CompareOp,
-    Const,
-    Expr,
-    Iter,
-    Param,
-    evaluate,
-    integer,
-)
+from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Const, Expr, Iter, Param, integer
+from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import For, LoopKind
 from polyopt.ir.types import DType
 

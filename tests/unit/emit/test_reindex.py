@@ -6,9 +6,10 @@ import pytest
 
 from polyopt.emit.lower import lower
 from polyopt.emit.reindex import cancelled, plus, reindex
-from polyopt.ir.expr import Compare, CompareOp, Iter, add, integer, mul, show, sub
+from polyopt.ir.expr import Compare, CompareOp, Iter, add, integer, mul, sub
 from polyopt.ir.interp import run_loops
 from polyopt.ir.loops import Assign, For, If, LoopKind, show_body
+from polyopt.ir.showing import show
 from polyopt.schedule import source_schedule
 from polyopt.transforms import Interchange, Skew, Tile
 from tests import scops

@@ -10,8 +10,8 @@ import pytest
 import polyopt as po
 from polyopt.emit.lower import lower
 from polyopt.emit.regions import nodes, thread_arrays
-from polyopt.ir.expr import show
 from polyopt.ir.loops import DeclareArray, Space
+from polyopt.ir.showing import show
 from polyopt.schedule import source_schedule
 from polyopt.transforms import parse_steps
 from tests.texts import bare

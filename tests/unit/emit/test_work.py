@@ -8,20 +8,11 @@ import pytest
 
 from polyopt.emit.lower import lower
 from polyopt.emit.work import work
-from polyopt.ir.expr import (
-    Binary,
-    BinaryOp,
-    Call,
-    Iter,
-    MathFunc,
-    Symbol,
-    VectorLoad,
-    evaluate,
-    integer,
-    show,
-)
+from polyopt.ir.expr import Binary, BinaryOp, Call, Iter, MathFunc, Symbol, VectorLoad, integer
+from polyopt.ir.integers import evaluate
 from polyopt.ir.interp import run_loops
 from polyopt.ir.loops import Assign, For, If, SetLocal
+from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 from polyopt.schedule import source_schedule
 from polyopt.transforms import Interchange, Skew, Tile

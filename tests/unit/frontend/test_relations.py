@@ -6,9 +6,11 @@ import islpy as isl
 import numpy as np
 import pytest
 
-from polyopt.ir.expr import BinaryOp, evaluate, show
+from polyopt.ir.expr import BinaryOp
+from polyopt.ir.integers import evaluate
 from polyopt.ir.program import Program
 from polyopt.ir.scop import AccessKind, Role, Statement
+from polyopt.ir.showing import show
 from polyopt.ir.source import ArrayArg, IntegerOf, ResultKind, ScalarArg, SizeOf
 from polyopt.ir.types import DType
 from tests.unit.frontend.harness import agree, compiled

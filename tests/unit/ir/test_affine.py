@@ -35,11 +35,11 @@ from polyopt.ir.expr import (
     Unary,
     UnaryOp,
     add,
-    evaluate,
     integer,
     mul,
     sub,
 )
+from polyopt.ir.integers import evaluate
 from polyopt.ir.types import DType
 from tests.checks import assert_same
 from tests.unit.ir.test_expr import random_expr

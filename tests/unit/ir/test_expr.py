@@ -17,7 +17,6 @@ from polyopt.ir.expr import (
     Const,
     Expr,
     Iter,
-    Linear,
     Load,
     MathFunc,
     Param,
@@ -28,20 +27,18 @@ from polyopt.ir.expr import (
     VectorLoad,
     add,
     children,
-    evaluate,
-    from_linear,
     integer,
-    linear,
     loads,
     mul,
-    normalize,
     rewrite,
-    show,
     sub,
     substitute,
     walk,
     with_children,
 )
+from polyopt.ir.integers import evaluate
+from polyopt.ir.linear import Linear, from_linear, linear, normalize
+from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 
 I64, F64, BOOL = DType.INT64, DType.FLOAT64, DType.BOOL

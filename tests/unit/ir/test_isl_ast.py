@@ -5,7 +5,8 @@ from __future__ import annotations
 import islpy as isl
 import pytest
 
-from polyopt.ir.expr import add, evaluate, integer, show
+from polyopt.ir.expr import add, integer
+from polyopt.ir.integers import evaluate
 from polyopt.ir.interp import points
 from polyopt.ir.isl_ast import (
     AstCall,
@@ -18,6 +19,7 @@ from polyopt.ir.isl_ast import (
     plus,
     with_iterators,
 )
+from polyopt.ir.showing import show
 from tests.unit.emit.kernels import least
 
 PARAMS = frozenset({"N", "M"})

@@ -6,7 +6,7 @@ import islpy as isl
 import pytest
 
 from polyopt.ir import affine, sizes
-from polyopt.ir.affine import bare, condition_set, covering_map, param_space, pw_aff, time_map
+from polyopt.ir.affine import condition_set, covering_map, param_space, pw_aff, time_map
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -19,6 +19,7 @@ from polyopt.ir.expr import (
     integer,
     mul,
 )
+from polyopt.ir.parameters import bare
 from polyopt.ir.sizes import SizeFacts
 from polyopt.ir.types import DType
 

@@ -22,10 +22,10 @@ from polyopt.ir.expr import (
     Unary,
     UnaryOp,
     add,
-    evaluate,
     integer,
     sub,
 )
+from polyopt.ir.integers import evaluate
 from polyopt.ir.types import DType
 from polyopt.proof.affine import Frame, NotAffine
 

@@ -7,7 +7,8 @@ from itertools import product
 import pytest
 
 import polyopt as po
-from polyopt.ir.expr import Expr, Iter, Param, add, evaluate, integer, mul
+from polyopt.ir.expr import Expr, Iter, Param, add, integer, mul
+from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import Body, For, LoopKind
 from polyopt.ir.scop import Statement
 from polyopt.proof.coordinates import Quotients, coordinates

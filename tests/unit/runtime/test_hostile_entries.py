@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt import building
+from polyopt import kernel_entries
 from polyopt.measuring import capabilities, rates
 from polyopt.runtime import build, caller, toolchain
 from polyopt.runtime.elf import ElfKind, check_elf
@@ -166,19 +166,19 @@ def test_every_field_of_a_kernel(filled):
     (entry,) = (filled / "v1" / "kernels").iterdir()
     files = {path.name: path.read_bytes() for path in entry.iterdir() if path.name != MANIFEST}
     source = json.loads(files["source.json"])
-    assert isinstance(building._recall(Entry(entry, files)), building._Known)
+    assert isinstance(kernel_entries.recall(Entry(entry, files)), kernel_entries.KnownKernel)
     every = list(changed(source))
     accepted = 0
     for data in every:
         text = json.dumps(data).encode()
-        found = decoded(building._recall, {**files, "source.json": text})
-        assert found is None or isinstance(found, building._Known)
+        found = decoded(kernel_entries.recall, {**files, "source.json": text})
+        assert found is None or isinstance(found, kernel_entries.KnownKernel)
         accepted += found is not None
     assert accepted < len(every) / 5  # texts are texts, and numbers in texts are numbers
-    texts = ("schedule.txt", "library.key", "warning.txt", building.ARTEFACT)
+    texts = ("schedule.txt", "library.key", "warning.txt", kernel_entries.ARTEFACT)
     for name in files:
         for data in (b"", b"\xff\xfe", b"[" * 100_000, b'{"a": 1}'):
-            found = decoded(building._recall, {**files, name: data})
+            found = decoded(kernel_entries.recall, {**files, name: data})
             assert found is None or name in texts
 
 
@@ -263,7 +263,7 @@ def test_damaged_files_are_replaced(filled, cache, spoil):
 def _check_files(
     filled: Path, cache: Path, spoil: Callable[[Path], None], *, reseals: bool
 ) -> None:
-    harmless = ("schedule.txt", "warning.txt", building.ARTEFACT)
+    harmless = ("schedule.txt", "warning.txt", kernel_entries.ARTEFACT)
     for kind, entry in entries(filled):
         for file in sorted(path.name for path in entry.iterdir()):
             if reseals and (file == MANIFEST or file in harmless):
@@ -311,10 +311,10 @@ def test_folders_that_others_can_change(name):
 def test_an_artefact_that_is_damaged_is_made_again(filled, cache):
     shutil.copytree(filled, cache)
     (entry,) = (cache / "v1" / "kernels").iterdir()
-    (entry / building.ARTEFACT).write_bytes(b"x")
+    (entry / kernel_entries.ARTEFACT).write_bytes(b"x")
     reseal(entry)
     compiled = po.kernel(double, schedule="source", threads=1).compile(np.ones(3))
-    assert compiled.certificate_text == building.artefact_of(compiled.stages)
+    assert compiled.certificate_text == kernel_entries.artefact_of(compiled.stages)
 
 
 def test_names_of_libraries_are_of_their_contents():

@@ -8,8 +8,8 @@ import pytest
 import polyopt as po
 from polyopt.frontend import build
 from polyopt.frontend.syntax.type_inference import infer_types
-from polyopt.ir.expr import show
 from polyopt.ir.scop import Role
+from polyopt.ir.showing import show
 from polyopt.schedule.inplace import with_sums_in_place
 from polyopt.schedule.reductions import reassociated
 

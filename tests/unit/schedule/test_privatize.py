@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polyopt.ir.expr import show
+from polyopt.ir.showing import show
 from polyopt.schedule import source_schedule
 from polyopt.schedule.privatize import cost, loop_iterators, privatize, shared_loops
 from polyopt.schedule.tree import bands

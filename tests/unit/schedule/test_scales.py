@@ -8,7 +8,7 @@ import pytest
 import polyopt as po
 from polyopt.frontend import build
 from polyopt.frontend.syntax.type_inference import infer_types
-from polyopt.ir.expr import show
+from polyopt.ir.showing import show
 from polyopt.schedule.reductions import reassociated
 from polyopt.schedule.scales import with_scaled_rows
 from tests.texts import bare

@@ -8,7 +8,7 @@ import pytest
 import polyopt as po
 from polyopt.emit.lower import lower
 from polyopt.emit.regions import thread_arrays
-from polyopt.ir.expr import show
+from polyopt.ir.showing import show
 from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
 from polyopt.strategy import auto_schedule

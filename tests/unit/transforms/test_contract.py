@@ -6,7 +6,7 @@ import pytest
 
 from polyopt.emit.lower import lower
 from polyopt.errors import IllegalSchedule
-from polyopt.ir.expr import show
+from polyopt.ir.showing import show
 from polyopt.schedule import source_schedule
 from polyopt.transforms import Contract, Expand, Fuse, Parallelize
 from tests import scops

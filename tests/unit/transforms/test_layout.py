@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polyopt.ir.expr import show
+from polyopt.ir.showing import show
 from polyopt.transforms import Dimension, Fuse, LayOut, Pack, Tile, parse_steps
 from polyopt.transforms.layout import Part
 from tests import scops

@@ -7,7 +7,8 @@ import pytest
 from polyopt.emit.lower import lower
 from polyopt.emit.nodes import nested
 from polyopt.errors import IllegalSchedule
-from polyopt.ir.expr import Const, linear, sub
+from polyopt.ir.expr import Const, sub
+from polyopt.ir.linear import linear
 from polyopt.ir.loops import Body, For, LoopKind
 from polyopt.schedule import source_schedule
 from polyopt.schedule.legality import Fault, check_legal

@@ -1,0 +1,133 @@
+"""What is collected while a function is read: drafts of statements, demands, limits.
+
+Out: records that `builder.py` fills and `assembly.py` turns into the parts of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from polyopt.dataclass import dataclass
+from polyopt.errors import Loc
+from polyopt.frontend.integers.affine_integers import (
+    floordiv,
+    maximum,
+    minimum,
+    plus,
+    times,
+)
+from polyopt.frontend.integers.ranges import WORD
+from polyopt.frontend.program.statement_domains import Loop, Scope
+from polyopt.frontend.values.codes import refuse
+from polyopt.frontend.values.values import Tensor, iterators
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Const,
+    Expr,
+    Iter,
+    Load,
+    Select,
+    integer,
+    loads,
+)
+from polyopt.ir.linear import linear
+from polyopt.ir.scop import Reduction
+from polyopt.ir.showing import show
+
+if TYPE_CHECKING:
+    pass
+
+
+ITERATORS = ("i", "j", "k", "l", "m", "p", "q", "r", "s", "t", "u", "v", "w", "x", "y", "z")
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A statement before its domain is an isl set; `scope.order` is complete."""
+
+    scope: Scope
+    target: Load
+    value: Expr
+    reduction: Reduction | None
+    loc: Loc | None
+    text: str
+    written: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Total:
+    """A sum behind a mean: two drafts from `first` on; `marks` marks were there before it."""
+
+    first: int
+    marks: int
+    sums: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """`condition` must hold at every instance of `scope`, else the call is refused."""
+
+    scope: Scope
+    condition: Expr
+    code: str
+    message: str
+    loc: Loc | None
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """`value`, which a call decides, must fit 64 bits in all iterations of `loops`.
+
+    `most`: and must not be larger.
+    """
+
+    loops: tuple[Loop, ...]
+    value: Expr
+    words: str
+    loc: Loc | None
+    most: int = WORD.high
+
+
+def arrays_of(expr: Expr) -> frozenset[str]:
+    """Return the arrays that an expression reads."""
+    return frozenset(load.array for load in loads(expr))
+
+
+def _iterator_names() -> Iterator[str]:
+    yield from ITERATORS
+    number = 0
+    while True:
+        yield f"i{number}"
+        number += 1
+
+
+def largest(extent: Expr, loop: Loop, loc: Loc | None) -> Expr:
+    """Return an expression without `loop`'s iterator, at least `extent` in every iteration."""
+    if loop.iter not in iterators(extent):
+        return extent
+    match extent:
+        case Binary(op=BinaryOp.MIN | BinaryOp.MAX):
+            left, right = largest(extent.left, loop, loc), largest(extent.right, loop, loc)
+            return minimum(left, right) if extent.op is BinaryOp.MIN else maximum(left, right)
+        case Binary(op=BinaryOp.FLOORDIV, right=Const(value=int(divisor))) if divisor > 0:
+            return floordiv(largest(extent.left, loop, loc), extent.right)
+        case Select():
+            then, otherwise = (largest(e, loop, loc) for e in (extent.then, extent.otherwise))
+            return maximum(then, otherwise)
+        case _:
+            pass
+    first, last = loop.lower, plus(loop.upper, -1)
+    if loop.step < 0:
+        first, last = plus(loop.upper, 1), loop.lower
+    value = linear(extent)
+    total: Expr = integer(value.constant)
+    for atom, factor in value.terms:
+        if atom == Iter(loop.iter):
+            total = plus(total, times(last if factor > 0 else first, factor))
+        elif loop.iter in iterators(atom) and (factor < 0 or atom == extent):
+            refuse("PO0137", f"no bound is known for the size `{show(extent)}`", loc)
+        else:
+            total = plus(total, times(largest(atom, loop, loc), factor))
+    return total
