@@ -126,7 +126,7 @@ def test_console_examples_print_what_they_say(page: Path, tmp_path: Path) -> Non
     assert ran > 0, "a console block without a command proves nothing"
 
 
-BUILDING = frozenset(f"polyopt.tracing.{name}" for name in ("compiling", "contraction", "declaring"))
+BUILDING = {f"polyopt.tracing.{name}" for name in ("compiling", "contraction", "declaring")}
 """Modules whose examples compile."""
 
 

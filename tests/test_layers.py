@@ -99,6 +99,7 @@ ISL_FILES = {
 CIRCULAR = {
     ("polyopt.tracing.arrays", "polyopt.tracing.compiling"),
     ("polyopt.tracing.sizes", "polyopt.tracing.arrays"),
+    ("polyopt.tracing.sizes", "polyopt.tracing.declaring"),
 }
 """Imports that close a circle: a lazy array computes itself, a size takes NumPy's functions."""
 

@@ -14,7 +14,7 @@ from polyopt.errors import BudgetError
 from polyopt.ir.affine import quota
 from polyopt.ir.annotations import Pipeline
 from polyopt.ir.expr import Iter, Load, walk
-from polyopt.ir.loops import LoopKind, Pipeline
+from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Access, Statement
 from polyopt.ir.showing import show
 from polyopt.ir.source import Layout
