@@ -146,7 +146,7 @@ def frontend(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: Any) -> FakeFron
     fake = FakeFrontend()
     monkeypatch.setattr(building, "compile_stages", fake)
     # entries made by the made-up front end must not be met by others
-    monkeypatch.setattr(building, "_key", lambda *a: None)
+    monkeypatch.setattr(building, "kernel_key", lambda *a: None)
     return fake
 
 

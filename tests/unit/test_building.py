@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt import building
+from polyopt import building, kernel_entries
 from polyopt.errors import FrontendError, ToolchainError
 from polyopt.frontend import build
 from polyopt.frontend.syntax.argtypes import ConstType, NeedConstant
@@ -117,8 +117,8 @@ def test_everything_that_matters_makes_a_miss(tmp_path, compiled, monkeypatch):
         changes += 1
         assert len(compiled) == changes, name
         monkeypatch.delenv(name)
-    for part in ("versions", "processor_features"):
-        monkeypatch.setattr(building, part, lambda: {"changed": "1"})
+    for home, part in ((kernel_entries, "versions"), (building, "processor_features")):
+        monkeypatch.setattr(home, part, lambda: {"changed": "1"})
         call(function)
         changes += 1
         assert len(compiled) == changes, part
