@@ -23,7 +23,7 @@ from polyopt.cli.stored import restored
 from polyopt.cli.trial import Request
 from polyopt.dataclass import dataclass, replace
 from polyopt.numerics.compare import Comparison, Difference
-from polyopt.transforms.text import Placed
+from polyopt.transforms.text import PlacedStep
 
 
 @unique
@@ -104,7 +104,7 @@ def search(count: int, run: Callable[[int], Trial], *, every: bool = False) -> S
     return found(bad)
 
 
-def prefix_text(steps: Sequence[Placed]) -> str:
+def prefix_text(steps: Sequence[PlacedStep]) -> str:
     """Return a schedule of these steps; "source" for none."""
     pieces: list[str] = []
     part = 0
@@ -120,7 +120,7 @@ Judge = Callable[[Mapping[str, Any]], Sequence[Comparison]]
 
 
 def run_prefix(
-    request: Request, steps: Sequence[Placed], judge: Judge, limit: float, folder: Path
+    request: Request, steps: Sequence[PlacedStep], judge: Judge, limit: float, folder: Path
 ) -> Trial:
     """Run the kernel after `steps` in a child process; `judge` compares its results."""
     count = len(steps)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from polyopt.cli.load import Target
     from polyopt.compiled import CompiledKernel
     from polyopt.numerics.compare import Comparison
-    from polyopt.transforms.text import Placed
+    from polyopt.transforms.text import PlacedStep
 
 
 @click.command("bisect")
@@ -89,7 +89,9 @@ def command(
     return report.code
 
 
-def _steps(loaded: Target, compiled: CompiledKernel, schedule: str | None) -> tuple[Placed, ...]:
+def _steps(
+    loaded: Target, compiled: CompiledKernel, schedule: str | None
+) -> tuple[PlacedStep, ...]:
     """Return the steps of the schedule; the automatic one where none is given."""
     from polyopt.pipeline import compile_program
     from polyopt.targets import detect_machine
@@ -105,7 +107,9 @@ def _steps(loaded: Target, compiled: CompiledKernel, schedule: str | None) -> tu
     return () if text == "source" else read_steps(text)
 
 
-def _accepted(compiled: CompiledKernel, steps: Sequence[Placed]) -> tuple[int, PolyoptError | None]:
+def _accepted(
+    compiled: CompiledKernel, steps: Sequence[PlacedStep]
+) -> tuple[int, PolyoptError | None]:
     """Return how many of the steps are legal in their order, and why the next one is refused."""
     from polyopt.transforms.text import apply_placed, parse_schedules
 
@@ -159,7 +163,7 @@ class _Report:
     """What was found, for people and for programs."""
 
     name: str
-    steps: tuple[Placed, ...]
+    steps: tuple[PlacedStep, ...]
     search: Search
     refusal: PolyoptError | None
 

@@ -29,8 +29,8 @@ from polyopt.ir.identity import is_exact
 from polyopt.ir.scop import Access, AccessKind, Statement
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.coordinates import over_instance
-from polyopt.proof.instances import Placed
-from polyopt.proof.reading import Nest, Run
+from polyopt.proof.instances import PlacedRun
+from polyopt.proof.reading import Run, RunTree
 from polyopt.proof.source import SourcePart
 from polyopt.proof.values import Match, Moved
 
@@ -68,7 +68,7 @@ class InstanceAccess:
 class Tagged:
     """A run, the statement whose instances it executes, and where its accesses went."""
 
-    placed: Placed
+    placed: PlacedRun
     statement: Statement
     match: Match
 
@@ -79,7 +79,7 @@ class Tagged:
 
 
 def instance_accesses(
-    part: SourcePart, nest: Nest, runs: tuple[Tagged, ...]
+    part: SourcePart, nest: RunTree, runs: tuple[Tagged, ...]
 ) -> tuple[InstanceAccess, ...]:
     """Return every access of every statement; raises `Unproven`."""
     copies = Copies(part, nest)
@@ -102,7 +102,7 @@ def instance_accesses(
     return tuple(found)
 
 
-def _check_own(part: SourcePart, nest: Nest) -> None:
+def _check_own(part: SourcePart, nest: RunTree) -> None:
     """Check that what is no instance of the source changes nothing but copies of its own."""
     runs = nest.runs()
     results = {_name(run.target) for run in runs if run.statement}
@@ -266,7 +266,7 @@ def own_element(run: Run, statement: Statement, access: Access) -> Load:
 class Copies:
     """The storage that only holds copies, and what is in it."""
 
-    def __init__(self, part: SourcePart, nest: Nest) -> None:
+    def __init__(self, part: SourcePart, nest: RunTree) -> None:
         self.part = part
         self.homes: Mapping[str, int] = nest.homes
         self.runs = nest.runs()

@@ -259,7 +259,7 @@ class _Checker:
                     pass
             waiting.append((node, place.spans))
             after = [*self.known_after(node, body[number + 1 :], place.spans)]
-            place = replace(place, spans=integer_ranges.after(node, place.spans))
+            place = replace(place, spans=integer_ranges.ranges_after(node, place.spans))
             if after:
                 self.nodes(waiting, place)
                 waiting = []
@@ -290,7 +290,7 @@ class _Checker:
                     negated = Unary(UnaryOp.INVERT, node.condition, DType.BOOL)
                     self.body(node.otherwise, self.branch(place, negated, node.otherwise))
                 case While():
-                    within = replace(place, spans=integer_ranges.inside(node, spans))
+                    within = replace(place, spans=integer_ranges.ranges_inside(node, spans))
                     self.body(node.body, within)
                 case _:
                     pass
@@ -329,7 +329,7 @@ class _Checker:
         if loop.step != 1:
             with contextlib.suppress(NotAffine):
                 domain = domain.intersect(frame.stepped(loop.iter, lower, loop.step))
-        spans = integer_ranges.inside(loop, place.spans)
+        spans = integer_ranges.ranges_inside(loop, place.spans)
         return _Place(frame, domain, (*place.uppers, (loop.iter, loop.upper)), spans)
 
     def branch(self, place: _Place, condition: Expr, body: Body) -> _Place:
@@ -417,7 +417,9 @@ class _Checker:
         match node:
             case Declare(dtype=DType.INT64, lanes=1) if node.name not in set_locals(rest):
                 value, name = node.value, Symbol(node.name, node.dtype)
-                yield from integer_ranges.conditions((name,), integer_ranges.after(node, spans))
+                yield from integer_ranges.conditions(
+                    (name,), integer_ranges.ranges_after(node, spans)
+                )
                 changed = set_locals(rest)
                 if reads(value) & written(rest) or symbols(value) & changed:
                     value = self.frozen(value, changed)

@@ -39,7 +39,7 @@ from polyopt.proof.extrema import without_extrema
 from polyopt.proof.forms import check_forms
 from polyopt.proof.forward_substitution import substitute_operands
 from polyopt.proof.groups import groups_of
-from polyopt.proof.instances import Placed, check_instances, place
+from polyopt.proof.instances import PlacedRun, check_instances, place_runs
 from polyopt.proof.kernels import check_kernels, has_kernels, without_kernels
 from polyopt.proof.lanes import one_lane
 from polyopt.proof.loop_versions import without_versions
@@ -48,7 +48,7 @@ from polyopt.proof.order import check_order
 from polyopt.proof.partial import mentioned, without_partial_results
 from polyopt.proof.paths import Path
 from polyopt.proof.pipelines import without_pipelines
-from polyopt.proof.reading import Nest, Run, Unreadable, read
+from polyopt.proof.reading import Run, RunTree, Unreadable, read
 from polyopt.proof.regions import Mismatch, Regions, without_stops
 from polyopt.proof.registers import without_registers
 from polyopt.proof.rerolling import reroll
@@ -235,7 +235,7 @@ def _group_claims(
     yield from _check_part(part, nest)
 
 
-def _stranger(part: SourcePart, nest: Nest, given: frozenset[str]) -> str | None:
+def _stranger(part: SourcePart, nest: RunTree, given: frozenset[str]) -> str | None:
     """Return what the loops of a part set that belongs to others, or notes a fault on its own."""
     for run in nest.runs():
         target = run.target
@@ -249,7 +249,7 @@ def _stranger(part: SourcePart, nest: Nest, given: frozenset[str]) -> str | None
     return None
 
 
-def _check_part(part: SourcePart, nest: Nest) -> Iterator[Claim]:
+def _check_part(part: SourcePart, nest: RunTree) -> Iterator[Claim]:
     matches: dict[int, Match] = {}
     by_statement: dict[str, list[Run]] = {s.name: [] for s in part.statements}
     for run in nest.runs():
@@ -278,16 +278,16 @@ def _check_part(part: SourcePart, nest: Nest) -> Iterator[Claim]:
 
 def _in_order(
     part: SourcePart,
-    nest: Nest,
+    nest: RunTree,
     by_statement: dict[str, list[Run]],
     matches: dict[int, Match],
 ) -> Iterator[Claim]:
     """Yield what is proven when every pair of conflicting instances must keep its order."""
     try:
         wrong = False
-        places: list[Placed] = []
+        places: list[PlacedRun] = []
         for statement in part.statements:
-            placed = place(part, statement, by_statement[statement.name])
+            placed = place_runs(part, statement, by_statement[statement.name])
             places += placed
             claim = check_instances(part, statement, placed)
             wrong = wrong or claim.verdict is not Verdict.PROVEN
@@ -313,7 +313,7 @@ def _in_order(
     yield from check_order(part, nest.body, tuple(places), found, storage.settled)
 
 
-def _copies(part: SourcePart, nest: Nest) -> list[Use]:
+def _copies(part: SourcePart, nest: RunTree) -> list[Use]:
     """Return what runs set that are no instances of the source."""
     places = Copies(part, nest)
     runs = [run for run in nest.runs() if not run.statement]

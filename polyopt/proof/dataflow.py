@@ -20,10 +20,10 @@ from polyopt.ir.types import Kind
 from polyopt.proof.accesses import Unproven
 from polyopt.proof.affine import NotAffine
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
-from polyopt.proof.events import Sums, ends, instances, source_events
+from polyopt.proof.events import UnorderedSums, ends, instances, source_events
 from polyopt.proof.flows import Effect, Event, Flow, flow_of
 from polyopt.proof.loop_events import LoopEvents, LoopReader
-from polyopt.proof.reading import Nest
+from polyopt.proof.reading import RunTree
 from polyopt.proof.sharing import find_shared
 from polyopt.proof.source import SourcePart, pieces
 from polyopt.proof.values import Match
@@ -40,7 +40,7 @@ class Broken(Exception):
         self.claim = Claim(kind, subject, Verdict.REFUTED, "", reason)
 
 
-def check_dataflow(part: SourcePart, nest: Nest, matches: dict[int, Match]) -> Iterator[Claim]:
+def check_dataflow(part: SourcePart, nest: RunTree, matches: dict[int, Match]) -> Iterator[Claim]:
     """Yield what is proven of the loops by their dataflow, or the first claim that is not."""
     try:
         yield from _check(part, nest, matches)
@@ -52,12 +52,12 @@ def check_dataflow(part: SourcePart, nest: Nest, matches: dict[int, Match]) -> I
         yield Claim(ClaimKind.STORAGE, str(error), Verdict.OPEN, "", "it is not affine")
 
 
-def _check(part: SourcePart, nest: Nest, matches: dict[int, Match]) -> Iterator[Claim]:
+def _check(part: SourcePart, nest: RunTree, matches: dict[int, Match]) -> Iterator[Claim]:
     for name in nest.homes:
         array = part.array(name)
         if array is not None and not part.is_temporary(name) and name not in part.unordered:
             raise Unproven(name, "it is seen outside and declared in the loops")
-    sums = Sums.of(part, _apart(part, nest))
+    sums = UnorderedSums.of(part, _apart(part, nest))
     watched = _watched(part, nest, matches)
     theirs = source_events(part, sums, watched)
     found = LoopReader(part, nest, matches, sums, watched).read()
@@ -80,7 +80,7 @@ def _check(part: SourcePart, nest: Nest, matches: dict[int, Match]) -> Iterator[
     yield Claim(ClaimKind.CONCURRENCY, "all loops", Verdict.PROVEN, "")
 
 
-def _apart(part: SourcePart, nest: Nest) -> frozenset[str]:
+def _apart(part: SourcePart, nest: RunTree) -> frozenset[str]:
     """Return the statements of which some instances write other storage than in the source."""
     return frozenset(
         run.statement
@@ -91,7 +91,7 @@ def _apart(part: SourcePart, nest: Nest) -> frozenset[str]:
     )
 
 
-def _watched(part: SourcePart, nest: Nest, matches: dict[int, Match]) -> frozenset[str]:
+def _watched(part: SourcePart, nest: RunTree, matches: dict[int, Match]) -> frozenset[str]:
     """Return the arrays that the source or the loops write, or read from elsewhere."""
     ours = {s.target.array for s in part.statements}
     theirs = {r.target.array if isinstance(r.target, Load) else r.target.name for r in nest.runs()}
@@ -139,7 +139,7 @@ def _expected(source: Flow, found: LoopEvents, borders: Sequence[Event]) -> isl.
     return reads.apply_range(source.entries).apply_range(writes.reverse())
 
 
-def _check_instances(part: SourcePart, nest: Nest) -> Iterator[Claim]:
+def _check_instances(part: SourcePart, nest: RunTree) -> Iterator[Claim]:
     """Nothing runs that the source does not have; what only marks a fault runs everywhere."""
     for statement in part.statements:
         wanted = instances(part, statement)
@@ -163,7 +163,7 @@ class _Values:
     part: SourcePart
     found: LoopEvents
     loops: Flow
-    sums: Sums
+    sums: UnorderedSums
     outside: tuple[str, ...]
 
     def check(self, source: Flow) -> None:

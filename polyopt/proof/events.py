@@ -26,13 +26,13 @@ OLD = "old"
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class UnorderedSums:
     """The statements whose order within one element is free, by name."""
 
     operators: dict[str, BinaryOp]
 
     @classmethod
-    def of(cls, part: SourcePart, apart: Collection[str] = ()) -> Sums:
+    def of(cls, part: SourcePart, apart: Collection[str] = ()) -> UnorderedSums:
         """Return those that alone reduce into their array, or alone of those in `apart`.
 
         `apart` names statements that the loops run in other storage, as with partial results; what
@@ -97,7 +97,7 @@ def may_leave(statement: Statement) -> bool:
     return has_data or not statement.write.exact
 
 
-def source_events(part: SourcePart, sums: Sums, watched: frozenset[str]) -> list[Event]:
+def source_events(part: SourcePart, sums: UnorderedSums, watched: frozenset[str]) -> list[Event]:
     """Return the source's events: `S` writes, `S:k` is its read number k, `S:old` see `OLD`.
 
     Reads of arrays that are not `watched` are left out.

@@ -26,13 +26,13 @@ class Written:
     exposed: bool = False
 
 
-def nothing(array: Array) -> Written:
+def nothing_written(array: Array) -> Written:
     """Return that no element is written."""
     space = isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, len(array.shape))
     return Written(isl.Set.empty(space.set_tuple_name(isl.dim_type.set, array.name)))
 
 
-def after(parts: Parts, array: Array, before: Written) -> Written:
+def written_after(parts: Parts, array: Array, before: Written) -> Written:
     """Return what is written after `parts`, and whether anything else was read."""
     state = before
     for part in parts:
@@ -51,7 +51,7 @@ def _part(part: Part, array: Array, state: Written) -> Written:
         case Require():
             return _value(part.condition, array, state)
         case Allocate():
-            return nothing(array) if part.array == array.name else state
+            return nothing_written(array) if part.array == array.name else state
         case Invoke():
             if array.name in part.inputs and not _is_whole(array, state):
                 return Written(state.elements, True)
@@ -60,7 +60,7 @@ def _part(part: Part, array: Array, state: Written) -> Written:
             bounds = [part.lower, *(() if part.upper is None else (part.upper,))]
             for expr in (*bounds, *(() if part.going is None else (part.going,))):
                 state = _value(expr, array, state)
-            inside = after(part.body, array, state)
+            inside = written_after(part.body, array, state)
             return Written(state.elements, inside.exposed or state.exposed)
         case _:
             assert_never(part)

@@ -1,7 +1,7 @@
 """Exactly the source's instances run, each once.
 
 In: a part's statements and the runs that execute them.  Out: claims, one a statement, and for
-each run the iterators that are known functions of the instance (`Placed`).
+each run the iterators that are known functions of the instance (`PlacedRun`).
 Tiles are named by quotients that are parameters here: all sets stay free of divisions.
 """
 
@@ -25,7 +25,7 @@ from polyopt.proof.source import SourcePart
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class PlacedRun:
     """A run with the iterators that were proven to be functions of its instance."""
 
     run: Run
@@ -33,7 +33,7 @@ class Placed:
     quotients: Quotients
 
 
-def place(part: SourcePart, statement: Statement, runs: list[Run]) -> list[Placed]:
+def place_runs(part: SourcePart, statement: Statement, runs: list[Run]) -> list[PlacedRun]:
     """Return the runs of a statement with the iterators that are functions of the instance.
 
     What the text around one run does not tell of a loop, other runs in the same loop may.
@@ -67,7 +67,7 @@ def place(part: SourcePart, statement: Statement, runs: list[Run]) -> list[Place
             for n in fits:
                 run, at, names = waiting[n]
                 names[run.path.loops[at].iter] = value
-    return [Placed(run, names, quotients) for run, names in zip(runs, known, strict=True)]
+    return [PlacedRun(run, names, quotients) for run, names in zip(runs, known, strict=True)]
 
 
 def _is_function(run: Run, iterator: str, value: Expr, quotients: Quotients) -> bool:
@@ -89,7 +89,7 @@ def _is_function(run: Run, iterator: str, value: Expr, quotients: Quotients) -> 
     )
 
 
-def check_instances(part: SourcePart, statement: Statement, runs: list[Placed]) -> Claim:
+def check_instances(part: SourcePart, statement: Statement, runs: list[PlacedRun]) -> Claim:
     """Return whether `runs` together execute every instance of `statement` exactly once."""
     wanted = part.domain(statement)
     least = wanted.intersect(_affine_guard(part, statement))
@@ -126,7 +126,7 @@ def _without(instances: isl.Set, done: list[isl.Set]) -> isl.Set:
     return instances
 
 
-def _ran(placed: Placed) -> isl.Map:
+def _ran(placed: PlacedRun) -> isl.Map:
     """Return `{ [other iterators] -> statement[instance] }`, quotients as parameters.
 
     Iterators that are quotients become parameters of that name; others that are known stay.

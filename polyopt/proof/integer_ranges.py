@@ -71,7 +71,7 @@ def conditions(scalars: Iterable[Expr], spans: Spans) -> Iterator[Expr]:
             yield Compare(CompareOp.LE, scalar, spans[scalar].high)
 
 
-def after(node: Node, spans: Spans) -> Spans:
+def ranges_after(node: Node, spans: Spans) -> Spans:
     """Return the spans after `node`, given those before it."""
     match node:
         case Assign() | Declare() | SetLocal():
@@ -97,10 +97,10 @@ def after(node: Node, spans: Spans) -> Spans:
             return {s: span for s, span in spans.items() if getattr(s, "array", None) not in gone}
 
 
-def inside(node: For | While, spans: Spans) -> Spans:
+def ranges_inside(node: For | While, spans: Spans) -> Spans:
     """Return the spans at the start of an iteration of a loop, given those before the loop."""
     if isinstance(node, While):
-        return after(node, spans)
+        return ranges_after(node, spans)
     result = {}
     for scalar, span in spans.items():
         step = _step(scalar, node.body)
@@ -124,7 +124,7 @@ def _scalar(node: Assign | Declare | SetLocal) -> Expr | None:
 
 def _through(body: Body, spans: Spans) -> Spans:
     for node in body:
-        spans = after(node, spans)
+        spans = ranges_after(node, spans)
     return spans
 
 

@@ -161,7 +161,7 @@ def _kernel(kernel: Kernel) -> None:
     arrays = [n for n in all_nodes(code) if isinstance(n, DeclareArray)]
     shared = frozenset(n.array.name for n in arrays if n.space is Space.SHARED)
     changed = written(code) | frozenset(n.array.name for n in arrays)
-    block = _Block(kernel, declared, shared, changed, frozenset(n.array.name for n in arrays))
+    block = _BlockCheck(kernel, declared, shared, changed, frozenset(n.array.name for n in arrays))
     block.body(body)
     if kernel.finish:
         _finish(kernel, iters, body)
@@ -202,7 +202,7 @@ def _is_inside(part: Expr, iters: list[str]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
+class _BlockCheck:
     """The walk over what all threads of a block run; `declared` are the kernel's locals.
 
     Asynchronous copies are into the arrays in `shared`, from any but those in `changed`.

@@ -29,10 +29,10 @@ from polyopt.ir.expr import (
 from polyopt.ir.scop import Access, AccessKind, Statement
 from polyopt.ir.types import DType
 from polyopt.proof.accesses import Copies, Unproven, own_element
-from polyopt.proof.events import OLD, Sums, at_time, is_accumulator, may_leave
+from polyopt.proof.events import OLD, UnorderedSums, at_time, is_accumulator, may_leave
 from polyopt.proof.flows import Effect, Event
 from polyopt.proof.paths import Holds, Path
-from polyopt.proof.reading import Nest, Piece, Run
+from polyopt.proof.reading import Piece, Run, RunTree
 from polyopt.proof.sharing import Use
 from polyopt.proof.source import SourcePart
 from polyopt.proof.values import Match
@@ -66,9 +66,9 @@ class LoopReader:
     def __init__(
         self,
         part: SourcePart,
-        nest: Nest,
+        nest: RunTree,
         matches: dict[int, Match],
-        sums: Sums,
+        sums: UnorderedSums,
         watched: frozenset[str],
     ) -> None:
         self.part = part

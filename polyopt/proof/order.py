@@ -19,7 +19,7 @@ from polyopt.ir.loops import CONCURRENT, LoopKind
 from polyopt.ir.parameters import joined
 from polyopt.proof.accesses import InstanceAccess
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
-from polyopt.proof.instances import Placed
+from polyopt.proof.instances import PlacedRun
 from polyopt.proof.reading import Loop, Piece, Run, all_runs
 from polyopt.proof.source import SourcePart
 from polyopt.proof.syntactic_order import undecided_orders
@@ -71,7 +71,7 @@ class Pairs:
 def check_order(
     part: SourcePart,
     body: tuple[Piece, ...],
-    places: tuple[Placed, ...],
+    places: tuple[PlacedRun, ...],
     found: tuple[InstanceAccess, ...],
     settled: frozenset[str] = frozenset(),
 ) -> Iterator[Claim]:
@@ -153,7 +153,7 @@ def _touching(
 
 
 def find_conflict(
-    part: SourcePart, body: tuple[Piece, ...], places: tuple[Placed, ...], pairs: Pairs
+    part: SourcePart, body: tuple[Piece, ...], places: tuple[PlacedRun, ...], pairs: Pairs
 ) -> Conflict | None:
     """Return a conflict that the loops break, or None: then they keep every one."""
     by_run = {id(placed.run): placed for placed in places}
@@ -163,7 +163,7 @@ def find_conflict(
 @dataclass(frozen=True, eq=False)
 class _Walk:
     space: isl.Space
-    places: dict[int, Placed]
+    places: dict[int, PlacedRun]
 
     def body(
         self, body: tuple[Piece, ...], pairs: Pairs, fixed: tuple[str, ...]

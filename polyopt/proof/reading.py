@@ -82,7 +82,7 @@ Piece: TypeAlias = "Run | Loop"
 
 
 @dataclass(frozen=True)
-class Nest:
+class RunTree:
     """A part's loops, and where its own storage is declared: name -> number of loops around."""
 
     body: tuple[Piece, ...]
@@ -196,10 +196,10 @@ def _is_counted(loop: For, inside: Path) -> bool:
     return loop.lower not in data and loop.upper not in data
 
 
-def read(body: Body, path: Path) -> Nest:
+def read(body: Body, path: Path) -> RunTree:
     """Return the tree of a part's loops; raises `Unreadable`."""
     reader = _Reader()
-    nest = Nest(reader.body(body, path), reader.homes)
+    nest = RunTree(reader.body(body, path), reader.homes)
     for run in nest.runs():
         reader.check_scope(run)
     return nest

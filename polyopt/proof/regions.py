@@ -80,7 +80,7 @@ class Mismatch(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class MatchedPart:
     """A static control part, the nodes that run it, and which of its arrays nobody else needs."""
 
     scop: Scop
@@ -148,13 +148,13 @@ class Regions:
             if isinstance(part, Scop)
         }
 
-    def match(self, body: Body) -> Iterator[Found]:
+    def match(self, body: Body) -> Iterator[MatchedPart]:
         """Yield the static control parts with their nodes; raises `Mismatch`."""
         yield from self._parts(self.program.parts, body, (), None)
 
     def _parts(
         self, parts: Parts, body: Body, outer: tuple[_Level, ...], loop: Repeat | None
-    ) -> Iterator[Found]:
+    ) -> Iterator[MatchedPart]:
         rest: list[Node] = [node for node in body if not isinstance(node, Comment)]
         for position, part in enumerate(parts):
             levels = (*outer, _Level(parts, position, loop))
@@ -162,7 +162,7 @@ class Regions:
                 case Scop():
                     mine = self._nodes_of(part, rest)
                     del rest[: len(mine)]
-                    yield Found(part, tuple(mine), self._lives(part, levels))
+                    yield MatchedPart(part, tuple(mine), self._lives(part, levels))
                 case Repeat():
                     yield from self._repeat(part, self._next(rest, part), levels)
                 case Require():
@@ -267,7 +267,9 @@ class Regions:
 
     # -- loops
 
-    def _repeat(self, part: Repeat, node: Node, levels: tuple[_Level, ...]) -> Iterator[Found]:
+    def _repeat(
+        self, part: Repeat, node: Node, levels: tuple[_Level, ...]
+    ) -> Iterator[MatchedPart]:
         match node:
             case While(condition=condition, body=body):
                 if part.upper is not None or part.going is None:
@@ -320,8 +322,8 @@ class Regions:
             array = self.program.array(name)
             if array.role is not Role.TEMP:
                 return False
-            if proof.exposed_reads.after(
-                (scop,), array, proof.exposed_reads.nothing(array)
+            if proof.exposed_reads.written_after(
+                (scop,), array, proof.exposed_reads.nothing_written(array)
             ).exposed:
                 return False
             return self._is_dead(array, levels)
@@ -330,14 +332,16 @@ class Regions:
 
     def _is_dead(self, array: Array, levels: tuple[_Level, ...]) -> bool:
         """Tell whether nothing after this place may read what `array` holds here."""
-        state = proof.exposed_reads.nothing(array)
+        state = proof.exposed_reads.nothing_written(array)
         for level in reversed(levels):
-            state = proof.exposed_reads.after(level.parts[level.position + 1 :], array, state)
+            state = proof.exposed_reads.written_after(
+                level.parts[level.position + 1 :], array, state
+            )
             if state.exposed:
                 return False
             if (
                 level.loop is not None
-                and proof.exposed_reads.after((level.loop,), array, state).exposed
+                and proof.exposed_reads.written_after((level.loop,), array, state).exposed
             ):
                 return False
         return True
@@ -349,8 +353,8 @@ class Regions:
             array = self.program.array(name)
             if array.role is not Role.TEMP:
                 raise Mismatch(name, "an array of the caller is private to an iteration")
-            if proof.exposed_reads.after(
-                (part,), array, proof.exposed_reads.nothing(array)
+            if proof.exposed_reads.written_after(
+                (part,), array, proof.exposed_reads.nothing_written(array)
             ).exposed:
                 raise Mismatch(name, "an iteration may read what another one wrote")
             if not self._is_dead(array, levels):

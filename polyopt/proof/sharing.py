@@ -13,7 +13,7 @@ import islpy as isl
 from polyopt.dataclass import dataclass
 from polyopt.ir.expr import BinaryOp
 from polyopt.ir.loops import CONCURRENT, For, LoopKind
-from polyopt.proof.reading import Loop, Nest, Piece, Run, all_runs
+from polyopt.proof.reading import Loop, Piece, Run, RunTree, all_runs
 
 _ATOMIC = (LoopKind.BLOCK, LoopKind.THREAD)
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
@@ -34,7 +34,9 @@ class Use:
         return str(self.place.get_tuple_name(_OUT))
 
 
-def find_shared(nest: Nest, uses: list[Use], unordered: frozenset[str]) -> tuple[str, str] | None:
+def find_shared(
+    nest: RunTree, uses: list[Use], unordered: frozenset[str]
+) -> tuple[str, str] | None:
     """Return the iterator of a loop whose iterations conflict on an array, or None."""
     for loop in _concurrent(nest.body):
         runs = {id(run) for run in all_runs(loop.body)}

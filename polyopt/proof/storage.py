@@ -21,7 +21,7 @@ from polyopt.proof.accesses import InstanceAccess, Tagged
 from polyopt.proof.affine import NotAffine
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.coordinates import over_instance
-from polyopt.proof.reading import Nest, Piece, Run
+from polyopt.proof.reading import Piece, Run, RunTree
 from polyopt.proof.source import SourcePart, producers, producers_in
 
 
@@ -34,7 +34,7 @@ class Storage:
 
 
 def check_storage(
-    part: SourcePart, nest: Nest, runs: tuple[Tagged, ...], found: tuple[InstanceAccess, ...]
+    part: SourcePart, nest: RunTree, runs: tuple[Tagged, ...], found: tuple[InstanceAccess, ...]
 ) -> Storage:
     """Return whether each array that moved keeps its dataflow."""
     claims: list[Claim] = []
@@ -121,7 +121,9 @@ def _flows(
     return [producers_in(times, sink, must, may) for sink in reads]
 
 
-def _times(part: SourcePart, nest: Nest, runs: tuple[Tagged, ...], names: set[str]) -> isl.UnionMap:
+def _times(
+    part: SourcePart, nest: RunTree, runs: tuple[Tagged, ...], names: set[str]
+) -> isl.UnionMap:
     """Return instance -> its time in the loops, for the statements called `names`."""
     placed = {id(tagged.run): tagged for tagged in runs}
     timed = [(run, time) for run, time in _timed(nest.body, ()) if run.statement in names]

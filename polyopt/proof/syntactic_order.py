@@ -19,7 +19,7 @@ from polyopt.ir.expr import Expr, integer, sub
 from polyopt.ir.linear import Linear, linear
 from polyopt.ir.loops import CONCURRENT
 from polyopt.proof.accesses import InstanceAccess
-from polyopt.proof.instances import Placed
+from polyopt.proof.instances import PlacedRun
 from polyopt.proof.reading import Loop, Piece, Run, all_runs
 
 FEW = 16
@@ -38,7 +38,7 @@ class UndecidedOrder:
 
 def undecided_orders(
     body: tuple[Piece, ...],
-    places: Collection[Placed],
+    places: Collection[PlacedRun],
     touched: Mapping[str, Sequence[InstanceAccess]],
 ) -> tuple[UndecidedOrder, ...]:
     """Return the parts of a tree that may not keep the source's order; no statement is in two.
@@ -57,7 +57,7 @@ class _Walk:
     of their times; loops and times order all other instances alike.
     """
 
-    places: dict[int, Placed]
+    places: dict[int, PlacedRun]
     touched: Mapping[str, Sequence[InstanceAccess]]
 
     def body(

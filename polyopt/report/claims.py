@@ -36,7 +36,7 @@ from polyopt.schedule.legality import carried_pairs, mark_facts
 from polyopt.schedule.regions import independent
 from polyopt.schedule.witness_text import to_record
 from polyopt.transforms import Fuse, Parallelize, Vectorize
-from polyopt.transforms.text import Placed, read_steps
+from polyopt.transforms.text import PlacedStep, read_steps
 
 _VERBS = {"flow": ("writes", "reads"), "anti": ("reads", "writes"), "output": ("writes", "writes")}
 
@@ -203,10 +203,10 @@ class Subject:
             return Judged((Finding(self.function, claim, Verdict.PROVEN),), self.schedules)
         return self._steps(placed, repair)
 
-    def _steps(self, placed: tuple[Placed, ...], repair: bool) -> Judged:
+    def _steps(self, placed: tuple[PlacedStep, ...], repair: bool) -> Judged:
         current = list(self.schedules)
         found: list[Finding] = []
-        refused: dict[int, Placed] = {}
+        refused: dict[int, PlacedStep] = {}
         for one in placed:
             claim = f"{one.step} is legal"
             if one.part >= len(current):

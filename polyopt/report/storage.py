@@ -15,7 +15,7 @@ from polyopt.ir.scop import Scop
 from polyopt.ir.showing import show
 from polyopt.schedule import Schedule
 from polyopt.schedule.liveness import Live, live, privatisable
-from polyopt.schedule.reductions import Form, Found, find_reductions
+from polyopt.schedule.reductions import Form, FoundReduction, find_reductions
 
 BUDGET = 5_000_000
 """isl operations for each of the two questions."""
@@ -34,7 +34,7 @@ def explain_reductions(scop: Scop) -> Iterator[str]:
         yield _reduction(found)
 
 
-def _reduction(found: Found) -> str:
+def _reduction(found: FoundReduction) -> str:
     names = ", ".join(found.statements)
     condition = " under a condition" if found.conditional and found.form is Form.UPDATE else ""
     head = f"{names}  {show(found.target)} by `{found.op.value}`{condition}{_WRITTEN[found.form]}"

@@ -70,7 +70,7 @@ def first_difference(
     that only move values.  Values of the arrays in `compared` are compared: only statements in
     `touched` access them.
     """
-    before, after = Flow(old, touched), Flow(new, touched)
+    before, after = Dataflow(old, touched), Dataflow(new, touched)
     instances = instances_of(old, new, same, copies, touched)
     through = after.copies(copies) if compared else Sources(after.empty, after.empty)
     all_to_old = _to_old(instances, after.empty)
@@ -94,8 +94,8 @@ def first_difference(
 
 
 def _at_end(
-    before: Flow,
-    after: Flow,
+    before: Dataflow,
+    after: Dataflow,
     instances: Mapping[str, isl.Map],
     through: Sources,
     compared: frozenset[str],
@@ -152,7 +152,7 @@ def within(scop: Scop, access: Access) -> isl.Map:
     return relation.intersect_range(index_box(array.name, array.shape, scop.params))
 
 
-class Flow:
+class Dataflow:
     """The sources of a Scop's reads, computed as they are asked for.
 
     `names` are the statements that count: all that access what is asked about.
@@ -391,7 +391,7 @@ def _bare(expr: Expr) -> Expr:
 
 def values_from_before(scop: Scop, array: str) -> isl.UnionSet:
     """Return the elements of `array` that a read may find as they were before the part."""
-    flow = Flow(scop)
+    flow = Dataflow(scop)
     found = isl.UnionSet.empty(scop.context.get_space())
     for statement in scop.statements:
         for number, read in enumerate(statement.reads):

@@ -18,7 +18,7 @@ _DIV = isl.dim_type.div
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class FloorTerm:
     """`floor(inside / size)`, or `inside` itself where `size` is 0, for each statement by name."""
 
     inside: Mapping[str, isl.Aff]
@@ -33,7 +33,7 @@ class Part:
             result = result.union_add(piece)
         return isl.MultiUnionPwAff.from_union_pw_aff(result)
 
-    def holds(self, other: Part) -> bool:
+    def holds(self, other: FloorTerm) -> bool:
         """Tell whether `other` has the same inside for all of its statements."""
         return all(
             name in self.inside and self.inside[name].sub(aff).plain_is_zero()
@@ -41,7 +41,7 @@ class Part:
         )
 
 
-def parts_of(pieces: Iterable[isl.PwAff]) -> tuple[Part, ...] | None:
+def floor_terms(pieces: Iterable[isl.PwAff]) -> tuple[FloorTerm, ...] | None:
     """Return the parts that a loop grows with, or None; one without floors is itself a part.
 
     `pieces` are its functions of statements, one of each.
@@ -56,7 +56,7 @@ def parts_of(pieces: Iterable[isl.PwAff]) -> tuple[Part, ...] | None:
     if len(shapes) != 1:
         return None
     return tuple(
-        Part({name: parts[number][0] for name, parts in split.items()}, size)
+        FloorTerm({name: parts[number][0] for name, parts in split.items()}, size)
         for number, (size, _) in enumerate(shapes.pop())
     )
 

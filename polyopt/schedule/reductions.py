@@ -51,7 +51,7 @@ class Form(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundReduction:
     """A reduction: its statements, the first of which updates `target` by `op`.
 
     `open`: the source leaves the order open, or no order changes the result.  `conditional`: some
@@ -67,17 +67,17 @@ class Found:
     marked: bool
 
 
-def find_reductions(scop: Scop) -> tuple[Found, ...]:
+def find_reductions(scop: Scop) -> tuple[FoundReduction, ...]:
     """Return the reductions of a Scop, in textual order."""
     return tuple(_found(scop))
 
 
-def _found(scop: Scop) -> Iterator[Found]:
+def _found(scop: Scop) -> Iterator[FoundReduction]:
     for statement in scop.statements:
         update = accumulation(statement)
         if update is not None:
             op, form = update
-            yield Found(
+            yield FoundReduction(
                 (statement.name,),
                 op,
                 statement.target,
@@ -145,7 +145,7 @@ def _opposite(test: Compare) -> Compare:
     return replace(test, op=_OPPOSITE.get(test.op, test.op))
 
 
-def _guarded(scop: Scop, statement: Statement) -> Iterator[Found]:
+def _guarded(scop: Scop, statement: Statement) -> Iterator[FoundReduction]:
     """Yield `if x > s: s = x`, with the other statements under the same condition."""
     guard = statement.guard
     if guard is None:
@@ -168,7 +168,7 @@ def _guarded(scop: Scop, statement: Statement) -> Iterator[Found]:
     )
     names = (statement.name, *places)
     form = Form.PLACE if places else Form.GUARDED
-    yield Found(names, found[0], statement.target, form, False, True, False)
+    yield FoundReduction(names, found[0], statement.target, form, False, True, False)
 
 
 def _test_of(scop: Scop, guard: Expr) -> tuple[Compare | None, Statement | None]:

@@ -23,7 +23,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.ir.parameters import joined
 from polyopt.schedule.dependences import Dependence, Dependences
 from polyopt.schedule.disjoint_iterations import has_disjoint_iterations
-from polyopt.schedule.monotone import Part, parts_of
+from polyopt.schedule.monotone import FloorTerm, floor_terms
 from polyopt.schedule.tree import BandMember, Filter
 
 _Answer = TypeVar("_Answer")
@@ -63,8 +63,8 @@ class DependentPairs:
     own: bool
     relation: isl.UnionMap
     tiles: tuple[isl.MultiUnionPwAff, ...] = ()
-    grown: tuple[Part, ...] = ()
-    even: tuple[Part, ...] = ()
+    grown: tuple[FloorTerm, ...] = ()
+    even: tuple[FloorTerm, ...] = ()
 
     @cached_property
     def is_empty(self) -> bool:
@@ -113,10 +113,10 @@ class DependentPairs:
             return self
         return replace(self, relation=relation)
 
-    def _parts(self, loop: BandMember) -> tuple[Part, ...] | None:
+    def _parts(self, loop: BandMember) -> tuple[FloorTerm, ...] | None:
         """Return the parts that the loop of the two statements is the sum of."""
         names = dict.fromkeys((self.source, self.target))
-        return parts_of([loop.pieces[name] for name in names])
+        return floor_terms([loop.pieces[name] for name in names])
 
     def backwards(self, loop: BandMember) -> tuple[isl.UnionMap | None, DependentPairs]:
         """Return the pairs that a loop reverses, None for none, and all with what was learnt."""
@@ -371,10 +371,10 @@ def _is_same(one: _Piece, other: _Piece) -> bool:
     return one is other or bool(one.plain_is_equal(other))
 
 
-def _is_among(part: Part, known: tuple[Part, ...]) -> bool:
+def _is_among(part: FloorTerm, known: tuple[FloorTerm, ...]) -> bool:
     return any(other.holds(part) for other in known)
 
 
-def _decreases(part: Part, pairs: isl.UnionMap) -> bool:
+def _decreases(part: FloorTerm, pairs: isl.UnionMap) -> bool:
     """Tell whether the inside of `part` is smaller at the second instance of some pair."""
     return not pairs.lex_gt_at_multi_union_pw_aff(part.function).is_empty()

@@ -19,7 +19,7 @@ from polyopt.ir.annotations import Pipeline
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop, Statement
 from polyopt.never import assert_never
-from polyopt.schedule.monotone import Part, parts_of
+from polyopt.schedule.monotone import FloorTerm, floor_terms
 from polyopt.schedulefile import nearest
 
 
@@ -52,9 +52,9 @@ class BandMember:
         return {f.get_domain_space().get_tuple_name(isl.dim_type.set): f for f in found}
 
     @cached_property
-    def parts(self) -> tuple[Part, ...] | None:
+    def parts(self) -> tuple[FloorTerm, ...] | None:
         """The sum of floors that the loop's value is, if it is one."""
-        return parts_of(self.pieces.values())
+        return floor_terms(self.pieces.values())
 
     @property
     def is_tile(self) -> bool:

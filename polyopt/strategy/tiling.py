@@ -65,7 +65,7 @@ def _parallelize(schedule: Schedule, label: str, machine: Machine, above: int) -
     if peeled is not None:
         return peeled
     if len(band.members) >= 2 and band.permutable and above == 0:
-        found = wavefront(schedule, label, machine)
+        found = tile_wavefront(schedule, label, machine)
         if found is not None:
             return found
     found = _parallelize_inner(schedule, band, machine, above)
@@ -135,11 +135,11 @@ def _outermost(schedule: Schedule, band: Band, position: int) -> Schedule | None
     return schedule.attempt(*moves, Parallelize(f"{label}[0]"))
 
 
-def wavefront(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
+def tile_wavefront(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
     """Return `schedule` with the band tiled and its tiles run in parallel along a diagonal."""
     band = find_band(schedule.tree, label)
     order = contiguous_last(schedule, label)
-    sizes = tile_sizes(schedule, band, machine)
+    sizes = wavefront_tile_sizes(schedule, band, machine)
     tiles = f"{label}.tile"
     inner = [Skew(f"{tiles}[0]", f"{tiles}[{p}]", 1) for p in range(1, len(sizes))]
     steps: list[Transform] = [*order, Tile(label, sizes), inner[0]]
@@ -161,7 +161,7 @@ def has_lanes(schedule: Schedule, label: str) -> bool:
     )
 
 
-def tile_sizes(schedule: Schedule, band: Band, machine: Machine) -> tuple[int, ...]:
+def wavefront_tile_sizes(schedule: Schedule, band: Band, machine: Machine) -> tuple[int, ...]:
     """Return tile sizes for a band run as a wavefront: time steps, then rows.
 
     Two loops: long strips of the contiguous loop.  Three and more: sizes for which the footprint of

@@ -154,7 +154,7 @@ def expression(amount: Distance) -> Expr:
             assert_never(amount)
 
 
-def names_in(amount: Distance) -> tuple[str, ...]:
+def names_in_amount(amount: Distance) -> tuple[str, ...]:
     """Return the names that stand for sizes or loops of the program."""
     found = (part.name for part in walk(expression(amount)) if isinstance(part, Param))
     return tuple(dict.fromkeys(found))

@@ -15,7 +15,7 @@ from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Load, integer
 from polyopt.ir.scop import Array, Role, Scop
 from polyopt.ir.types import DType
 from polyopt.schedule.data_steps import DataStep, RewrittenProgram
-from polyopt.schedule.dataflow import Difference, Flow
+from polyopt.schedule.dataflow import Dataflow, Difference
 from polyopt.schedule.rebase import rebased
 from polyopt.schedule.sizes import Size, value_of
 from polyopt.schedule.tree import Tree
@@ -121,7 +121,7 @@ def _reach(pairs: isl.Set, dim: int) -> int:
 
 def _together(scop: Scop, array: str) -> list[tuple[isl.Map, isl.Map]]:
     """Return maps (instance pairs to first and to second element) of values needed together."""
-    flow = Flow(scop)
+    flow = Dataflow(scop)
     order = scop.order.intersect_params(scop.context)
     writes = {s.name: s.write for s in scop.statements if s.write.array == array}
     reads = isl.UnionMap.empty(scop.context.get_space())

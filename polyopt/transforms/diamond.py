@@ -27,7 +27,7 @@ from polyopt.schedule.tree import (
     path_to,
     replace_band,
 )
-from polyopt.transforms.tile import tile_index, tile_sizes
+from polyopt.transforms.tile import checked_sizes, tile_index
 
 MAX_SLOPE = 16
 
@@ -52,7 +52,7 @@ class Diamond:
     def rewrite(self, tree: Tree, scop: Scop) -> Tree:
         """Return the tiled tree; raises `ScheduleError` PO0301, PO0303, PO0306, PO0328."""
         band = find_band(tree, self.band)
-        sizes = tile_sizes(self.sizes, str(self))
+        sizes = checked_sizes(self.sizes, str(self))
         path, domain = path_to(tree, scop, self.band)
         time, space = self._loops(band, domain)
         if not 1 <= len(sizes) <= len(space):

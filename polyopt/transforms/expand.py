@@ -19,21 +19,21 @@ from polyopt.ir.expr import Expr, Iter, Load
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
 from polyopt.ir.showing import show
 from polyopt.schedule.data_steps import DataStep, RewrittenProgram
-from polyopt.schedule.dataflow import Difference, Flow, within
+from polyopt.schedule.dataflow import Dataflow, Difference, within
 from polyopt.schedule.rebase import rebased
 from polyopt.schedule.tree import LoopRef, Tree
 from polyopt.transforms.accesses import find_array, redirected, touching
 from polyopt.transforms.footprint import Side, ranges, shifted
 from polyopt.transforms.reference import loop
 from polyopt.transforms.region import (
-    Nest,
+    NewNest,
     Region,
     enter,
     fresh_name,
     levels,
     loop_nest,
-    place,
-    place_around,
+    place_nests,
+    place_nests_around,
 )
 
 _WRITTEN = (Role.TEMP, Role.INOUT, Role.OUTPUT)
@@ -66,18 +66,18 @@ class Expand(DataStep):
                 hint="name a temporary that each iteration computes for itself",
             )
         private = _Private.of(region, array, chosen, str(self))
-        flow = Flow(rebased(region.scop, region.tree))
+        flow = Dataflow(rebased(region.scop, region.tree))
         kept = {s.name: private.from_before(s, flow) for s in inside}
         made = private.redirected(kept)
         if any(kept.values()):  # others read the array in the loops: it changes after them
             around = _outside(region, path, chosen[0])
             copies = private.copies(flow, chosen[0], chosen)
             nests = tuple(_nest(around, copy, len(around.loops) - 1) for copy in copies)
-            placed = place_around(replace(around, scop=made), (), nests)
+            placed = place_nests_around(replace(around, scop=made), (), nests)
         else:
             copies = private.copies(flow, len(region.loops), ())
             nests = tuple(_nest(region, copy, len(region.loops)) for copy in copies)
-            placed = place(replace(region, scop=made), (), nests)
+            placed = place_nests(replace(region, scop=made), (), nests)
         new = replace(made, statements=(*made.statements, *copies))
         return RewrittenProgram(new, placed, region.same, frozenset(s.name for s in copies))
 
@@ -118,8 +118,8 @@ def _outside(region: Region, path: tuple[LoopRef, ...], first: int) -> Region:
     return replace(region, label=ref.label, position=ref.position, loops=loops)
 
 
-def _nest(region: Region, copy: Statement, first: int) -> Nest:
-    return Nest((copy,), loop_nest(region.tree, copy.name, copy, first, copy.iters[first:]))
+def _nest(region: Region, copy: Statement, first: int) -> NewNest:
+    return NewNest((copy,), loop_nest(region.tree, copy.name, copy, first, copy.iters[first:]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +184,7 @@ class _Private:
         arrays = tuple(a for a in scop.arrays if a.name != self.array.name)
         return replace(scop, arrays=(*arrays, self.array), statements=tuple(statements))
 
-    def from_before(self, statement: Statement, flow: Flow) -> frozenset[Load]:
+    def from_before(self, statement: Statement, flow: Dataflow) -> frozenset[Load]:
         """Return the reads of the array that no instance inside the loops writes for."""
         if self.is_whole:
             return frozenset()
@@ -203,7 +203,7 @@ class _Private:
             result = result.union(isl.UnionSet.from_set(self.region.scop.statement(name).domain))
         return result
 
-    def copies(self, flow: Flow, outer: int, chosen: tuple[int, ...]) -> list[Statement]:
+    def copies(self, flow: Dataflow, outer: int, chosen: tuple[int, ...]) -> list[Statement]:
         """Return the statement that copies out what is read after the loops, if anything is.
 
         Its iterators are the first `outer` loops, copies of the loops `chosen`, the subscripts.
@@ -229,7 +229,7 @@ class _Private:
         origin = Origin("")
         return [Statement(name, tuple(names), domain, (), target, value, None, text, origin=origin)]
 
-    def _leaving(self, flow: Flow, numbers: tuple[int, ...]) -> isl.Set | None:
+    def _leaving(self, flow: Dataflow, numbers: tuple[int, ...]) -> isl.Set | None:
         """Return [values of the loops `numbers`, subscripts] of the writes read after the loops."""
         scop = flow.scop
         pairs = flow.empty

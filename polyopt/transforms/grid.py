@@ -17,7 +17,7 @@ from polyopt.schedule.tree import Tree
 from polyopt.transforms.mapping import (
     MAPPED,
     around,
-    inside,
+    loops_inside,
     mapped_instead,
     marked,
     named_loops,
@@ -59,7 +59,7 @@ class Grid:
                 hint=f"name at most {MOST} loops; the others run inside a block",
             )
         outer = around(tree, label, positions[0])
-        inner = inside(tree, label, positions[-1])
+        inner = loops_inside(tree, label, positions[-1])
         hint = "a nest has one grid: name all its loops in one step, before `threads`"
         refuse_kinds(str(self), outer, MAPPED, "around it", hint)
         refuse_kinds(str(self), inner, (LoopKind.BLOCK,), "inside it", hint)

@@ -22,7 +22,7 @@ from polyopt.schedule.dataflow import within
 from polyopt.schedule.tree import Tree, bands, find_band, resolve
 from polyopt.transforms.accesses import find_array, touching
 from polyopt.transforms.local import Local, touched_by
-from polyopt.transforms.region import Nest, Region, enter_nest, fresh_name, place_around
+from polyopt.transforms.region import NewNest, Region, enter_nest, fresh_name, place_nests_around
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Hold(DataStep):
                     hint="name an array of which iterations read other elements than they write",
                 )
             inside = held.scop
-            tree = place_around(replace(region, scop=inside), held.nests, ())
+            tree = place_nests_around(replace(region, scop=inside), held.nests, ())
             scop = replace(inside, statements=(*held.copies, *inside.statements))
             same |= region.same
             copies |= {copy.name for copy in held.copies}
@@ -98,7 +98,7 @@ class _Held:
 
     scop: Scop
     copies: tuple[Statement, ...]
-    nests: tuple[Nest, ...]
+    nests: tuple[NewNest, ...]
     is_settled: bool
 
 
@@ -107,7 +107,7 @@ def _held(region: Region, array: Array, step: str) -> _Held:
     inside = region.scop
     written = _written(region, array.name)
     copies: list[Statement] = []
-    nests: list[Nest] = []
+    nests: list[NewNest] = []
     is_settled = True
     for name, read in _reads(region, array.name):
         here = replace(region, scop=inside)

@@ -20,7 +20,7 @@ from polyopt.ir.showing import show
 from polyopt.schedule.dataflow import within
 from polyopt.transforms.accesses import redirected
 from polyopt.transforms.footprint import Side, box, hull_box, nested_ranges, ranges, shifted
-from polyopt.transforms.region import Nest, Region, fresh_name, loop_nest
+from polyopt.transforms.region import NewNest, Region, fresh_name, loop_nest
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class Local:
         `is_nested`: a loop's values are counted from where it begins inside the loops around it.
         """
         scop = region.scop
-        names = loop_names(region)
+        names = region_loop_names(region)
         sides = box(coalesced(touched), names, scop.params, step)
         if is_nested:
             loops = nested_ranges(touched.domain(), names, scop.params, step)
@@ -70,7 +70,7 @@ class Local:
 
     def cell(self, values: tuple[Expr, ...], index: tuple[Expr, ...]) -> Load:
         """Return the cell for an element, subscripts given, in an iteration of the loops."""
-        names = dict(zip(loop_names(self.region), values, strict=True))
+        names = dict(zip(region_loop_names(self.region), values, strict=True))
         sides = self.moved((*self.loops, *self.sides), names)
         pairs = zip((*values, *index), sides, strict=True)
         found = tuple(shifted(i, side) for i, side in pairs if not side.is_single)
@@ -80,7 +80,7 @@ class Local:
         """Return iterators over the box, none for a side of one element, and the subscripts."""
         names: list[str] = []
         index: list[Expr] = []
-        values = dict(zip(loop_names(self.region), map(Iter, loops), strict=True))
+        values = dict(zip(region_loop_names(self.region), map(Iter, loops), strict=True))
         for dim, side in enumerate(self.moved(self.sides, values)):
             if side.is_single:
                 index.append(side.origin)
@@ -113,7 +113,7 @@ class Local:
     def copy(self, wish: str, cells: isl.Set, *, out: bool) -> Statement:
         """Return the statement that copies `cells` of the local array in or out."""
         scop = self.region.scop
-        loops = loop_names(self.region)
+        loops = region_loop_names(self.region)
         names, index = self.elements(loops)
         iters = (*loops, *names)
         name = fresh_name(wish, (s.name for s in scop.statements))
@@ -160,12 +160,12 @@ class Local:
         reads = (read for statement in statements for read in statement.reads)
         return {read.index for read in reads if read.array == self.source.name}
 
-    def nest(self, statement: Statement) -> Nest:
+    def nest(self, statement: Statement) -> NewNest:
         """Return the loops of a copy, called as the statement."""
         loops = len(self.region.loops)
         names = statement.iters[loops:]
         tree = loop_nest(self.region.tree, statement.name, statement, loops, names)
-        return Nest((statement,), tree)
+        return NewNest((statement,), tree)
 
 
 def touched_by(region: Region, array: str) -> Iterator[tuple[Access, isl.Map]]:
@@ -178,7 +178,7 @@ def touched_by(region: Region, array: str) -> Iterator[tuple[Access, isl.Map]]:
                 yield access, region.map_loops(name).reverse().apply_range(own)
 
 
-def loop_names(region: Region) -> tuple[str, ...]:
+def region_loop_names(region: Region) -> tuple[str, ...]:
     """Return a name for each of the region's loops, no two the same."""
     names: list[str] = []
     for name in region.loops:

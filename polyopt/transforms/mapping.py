@@ -77,7 +77,7 @@ def around(tree: Tree, label: str, position: int) -> tuple[BandMember, ...]:
     return (*(_above(tree, label) or ()), *band.members[:position])
 
 
-def inside(tree: Tree, label: str, position: int) -> tuple[BandMember, ...]:
+def loops_inside(tree: Tree, label: str, position: int) -> tuple[BandMember, ...]:
     """Return the loops inside a loop."""
     band = find_band(tree, label)
     below = (member for inner in bands(band.child) for member in inner.members)

@@ -18,7 +18,7 @@ from polyopt.ir.affine import coalesced, condition_set, index_map, set_space
 from polyopt.ir.expr import Compare, CompareOp, Expr, Iter, Load, Param, add, integer, mul, sub
 from polyopt.ir.linear import linear
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
-from polyopt.schedule.dataflow import Flow
+from polyopt.schedule.dataflow import Dataflow
 from polyopt.schedule.rebase import rebased
 from polyopt.transforms.footprint import hull_box
 from polyopt.transforms.halo import Halo, NoHalo, distances, halos
@@ -142,7 +142,7 @@ class OverlapPlan:
     @cached_property
     def carried(self) -> frozenset[str]:
         """The arrays of which a time step needs what was there before it."""
-        flow = Flow(rebased(self.region.scop, self.region.tree))
+        flow = Dataflow(rebased(self.region.scop, self.region.tree))
         names = {s.name for s in self.statements}
         found = set()
         for s in self.statements:

@@ -25,7 +25,7 @@ from polyopt.transforms.footprint import Side
 from polyopt.transforms.layout import Dimension, LayOut, Part, refuse_incomplete
 from polyopt.transforms.local import Local, touched_by
 from polyopt.transforms.reference import loop
-from polyopt.transforms.region import Nest, Region, enter, place
+from polyopt.transforms.region import NewNest, Region, enter, place_nests
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Pack(DataStep):
         array = find_array(scop, self.array, str(self))
         ref = loop(tree, self.loop, str(self))
         region = enter(scop, tree, ref, touching(scop, self.array))
-        return packed(region, array, self.dimensions, str(self), place)
+        return packed(region, array, self.dimensions, str(self), place_nests)
 
     def footprint(self, tree: Tree, scop: Scop) -> tuple[Side, ...]:
         """Return the box that one iteration uses; raises as `renew` does."""
@@ -77,7 +77,7 @@ def packed(
     array: Array,
     dimensions: tuple[Dimension, ...],
     step: str,
-    put: Callable[[Region, tuple[Nest, ...], tuple[Nest, ...]], Tree],
+    put: Callable[[Region, tuple[NewNest, ...], tuple[NewNest, ...]], Tree],
 ) -> RewrittenProgram:
     """Return the program in which a region uses a copy of `array`; `put` places the copying."""
     if dimensions:
@@ -91,7 +91,7 @@ def packed(
     locals_, inside = _locals(region, array, step)
     before: list[Statement] = []
     after: list[Statement] = []
-    nests: tuple[list[Nest], list[Nest]] = [], []
+    nests: tuple[list[NewNest], list[NewNest]] = [], []
     for number, local in enumerate(locals_):
         wanted, written = _needed(rebased(inside, region.tree), local.array.name)
         wish = str(number + 1) if number else ""

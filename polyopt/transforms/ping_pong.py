@@ -24,7 +24,7 @@ from polyopt.schedule.tree import (
     Tree,
     fresh_label,
 )
-from polyopt.transforms.region import Nest, Region, loop_nest
+from polyopt.transforms.region import NewNest, Region, loop_nest
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,9 +155,9 @@ class _Rebuilding:
         members = tuple(self.outer(m, level + n) for n, m in enumerate(band.members[:position]))
         return Band(band.label, members, below)
 
-    def alone(self, statement: Statement, loops: int) -> Nest:
+    def alone(self, statement: Statement, loops: int) -> NewNest:
         names = statement.iters[loops:]
-        return Nest(
+        return NewNest(
             (statement,), loop_nest(self.region.tree, statement.name, statement, loops, names)
         )
 

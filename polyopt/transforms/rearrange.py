@@ -14,7 +14,7 @@ from polyopt.schedule.tree import Tree, resolve
 from polyopt.transforms.accesses import find_array, touching
 from polyopt.transforms.layout import Dimension
 from polyopt.transforms.pack import packed
-from polyopt.transforms.region import enter_nest, place_around
+from polyopt.transforms.region import enter_nest, place_nests_around
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Rearrange(DataStep):
         array = find_array(scop, self.array, str(self))
         label = resolve(tree, self.band).label
         region = enter_nest(scop, tree, label, touching(scop, self.array))
-        return packed(region, array, self.dimensions, str(self), place_around)
+        return packed(region, array, self.dimensions, str(self), place_nests_around)
 
     def __str__(self) -> str:
         return f"rearrange({', '.join((self.array, self.band, *map(str, self.dimensions)))})"

@@ -19,14 +19,14 @@ from polyopt.ir.expr import Iter
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
 from polyopt.ir.showing import show
 from polyopt.schedule.data_steps import DataStep, RewrittenProgram
-from polyopt.schedule.dataflow import Flow, within
+from polyopt.schedule.dataflow import Dataflow, within
 from polyopt.schedule.rebase import rebased
 from polyopt.schedule.tree import LoopRef, Tree
 from polyopt.transforms.accesses import find_array, redirected, touching
-from polyopt.transforms.local import Local, loop_names
+from polyopt.transforms.local import Local, region_loop_names
 from polyopt.transforms.prune import pruned
 from polyopt.transforms.reference import loop
-from polyopt.transforms.region import Nest, Region, enter, fresh_name, loop_nest, place
+from polyopt.transforms.region import NewNest, Region, enter, fresh_name, loop_nest, place_nests
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Recompute(DataStep):
         inside = local.redirected()
         made = tuple(again.statement(local, name) for name in again.needed)
         with_copies = replace(region, scop=replace(inside, statements=(*made, *inside.statements)))
-        placed = place(with_copies, tuple(_nest(with_copies, s) for s in made), ())
+        placed = place_nests(with_copies, tuple(_nest(with_copies, s) for s in made), ())
         new = with_copies.scop
         same = dict(region.same)
         for name, statement in zip(again.needed, made, strict=True):
@@ -130,7 +130,7 @@ class _Again:
         scop = self.region.scop
         old = scop.statement(name)
         loops: tuple[str, ...] = ()
-        for wish in loop_names(self.region):
+        for wish in region_loop_names(self.region):
             loops += (fresh_name(wish, (*loops, *old.iters, *scop.params)),)
         made = redirected(old, local.source.name, partial(local.cell, tuple(map(Iter, loops))))
         own = fresh_name(f"{name}_again", (s.name for s in scop.statements))
@@ -150,7 +150,7 @@ class _Again:
 
 def _wanted(region: Region, array: str) -> isl.UnionMap:
     """Return { values of the loops -> instances that what the iteration reads is made by }."""
-    flow = Flow(rebased(region.scop, region.tree))
+    flow = Dataflow(rebased(region.scop, region.tree))
     wanted, chain = flow.empty, flow.empty
     for statement in region.scop.statements:
         inside = statement.name in region.values
@@ -179,10 +179,10 @@ def _cells(local: Local) -> str:
     return " x ".join(show(side.extent) for side in local.sides) or "1"
 
 
-def _nest(region: Region, statement: Statement) -> Nest:
+def _nest(region: Region, statement: Statement) -> NewNest:
     loops = len(region.loops)
     names = tuple(f"{name}_again" for name in statement.iters[loops:])
-    return Nest((statement,), loop_nest(region.tree, statement.name, statement, loops, names))
+    return NewNest((statement,), loop_nest(region.tree, statement.name, statement, loops, names))
 
 
 def _is_read(scop: Scop, array: str, producers: set[str]) -> bool:

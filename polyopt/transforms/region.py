@@ -320,7 +320,7 @@ def _set_value(schedule: isl.UnionPwAff, statement: Statement, value: Expr) -> i
 
 
 @dataclass(frozen=True, eq=False)
-class Nest:
+class NewNest:
     """New statements that run in `tree`; their first iterators are the loops around, in order."""
 
     statements: tuple[Statement, ...]
@@ -354,7 +354,7 @@ def loop_nest(
     return Band(fresh_label(tree, label), members, Leaf())
 
 
-def place(region: Region, before: tuple[Nest, ...], after: tuple[Nest, ...]) -> Tree:
+def place_nests(region: Region, before: tuple[NewNest, ...], after: tuple[NewNest, ...]) -> Tree:
     """Return the region's tree with nests at the begin and the end of every iteration."""
     nests = (*before, *after)
     if not nests:
@@ -382,7 +382,9 @@ def place(region: Region, before: tuple[Nest, ...], after: tuple[Nest, ...]) -> 
     return changed
 
 
-def place_around(region: Region, before: tuple[Nest, ...], after: tuple[Nest, ...]) -> Tree:
+def place_nests_around(
+    region: Region, before: tuple[NewNest, ...], after: tuple[NewNest, ...]
+) -> Tree:
     """Return the region's tree with nests before and after the region's loop, or its nest.
 
     The loops around a loop are all of the region's but the last.
@@ -443,7 +445,7 @@ class _Opening:
     """
 
     label: str
-    nests: tuple[Nest, ...]
+    nests: tuple[NewNest, ...]
     depth: int
     change: Callable[[Band], Tree]
 

@@ -42,7 +42,7 @@ def skews(tree: Tree, label: str, factors: tuple[Factor, ...]) -> tuple[Transfor
     )
 
 
-def wavefront(refused: RefusedStep, label: str, inner: int) -> tuple[Transform, ...] | None:
+def wavefront_steps(refused: RefusedStep, label: str, inner: int) -> tuple[Transform, ...] | None:
     """Return the steps after which loop `inner` of a band is free of dependences, or None.
 
     Once no distance is negative, the outermost loop plus all others separates every pair, and

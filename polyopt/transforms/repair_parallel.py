@@ -14,7 +14,7 @@ from polyopt.schedule.tree import LoopRef, Sequence, bands, find_band
 from polyopt.transforms.affine import Affine, Fusion
 from polyopt.transforms.distribute import Distribute
 from polyopt.transforms.repair_align import aligned
-from polyopt.transforms.repair_band import wavefront
+from polyopt.transforms.repair_band import wavefront_steps
 from polyopt.transforms.repair_data import own_copies, partial_results
 from polyopt.transforms.repair_loops import loops_nearby, name_of
 
@@ -62,7 +62,7 @@ def _wavefronts(refused: RefusedStep, loop: LoopRef, mark: Mark) -> Iterator[Rep
     wanted = loop.position or 1
     for inner in dict.fromkeys((wanted, *range(1, len(band.members)))):
         if inner < len(band.members):
-            steps = wavefront(refused, loop.label, inner)
+            steps = wavefront_steps(refused, loop.label, inner)
             if steps is not None:
                 name = name_of(tree, loop.label, inner)
                 yield Repair(RepairKind.SKEW, (*steps, mark(name)))

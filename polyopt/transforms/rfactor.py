@@ -21,16 +21,16 @@ from polyopt.schedule.data import ValueWitness
 from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.tree import LoopRef, Tree
 from polyopt.schedule.witness import smallest_pair
-from polyopt.transforms.local import Local, loop_names
+from polyopt.transforms.local import Local, region_loop_names
 from polyopt.transforms.reference import loop
 from polyopt.transforms.region import (
-    Nest,
+    NewNest,
     Region,
     enter,
     fresh_name,
     loop_nest,
-    place,
-    place_around,
+    place_nests,
+    place_nests_around,
 )
 
 
@@ -62,13 +62,13 @@ class Rfactor(DataStep):
         partial = local.redirected()
         before = _start(local, name, start, f"{source.name}_start")
         after = _combination(local, name, reduction, f"{source.name}_join")
-        inner = place(
+        inner = place_nests(
             replace(region, scop=partial), (_nest(region, before, len(region.loops)),), ()
         )
         first = len(region.loops) - 1
         joined = replace(partial, statements=(*partial.statements, before))
         outer = replace(region, scop=joined, tree=inner)
-        placed = place_around(outer, (), (_nest(outer, after, first),))
+        placed = place_nests_around(outer, (), (_nest(outer, after, first),))
         new = replace(partial, statements=(before, *partial.statements, after))
         copies = frozenset((before.name, after.name))
         apart = frozenset((source.name, local.array.name))
@@ -184,9 +184,9 @@ def _cells(region: Region, name: str, relation: isl.Map) -> isl.Map:
     return outer.flat_range_product(own.reset_tuple_id(isl.dim_type.out))
 
 
-def _nest(region: Region, statement: Statement, first: int) -> Nest:
+def _nest(region: Region, statement: Statement, first: int) -> NewNest:
     tree = loop_nest(region.tree, statement.name, statement, first, statement.iters[first:])
-    return Nest((statement,), tree)
+    return NewNest((statement,), tree)
 
 
 def _start(local: Local, name: str, start: Const, wish: str) -> Statement:
@@ -224,7 +224,7 @@ def _element(local: Local, name: str, wish: str, last: str) -> Statement:
     The region's own loop is called with `last` behind its name.
     """
     region, scop = local.region, local.region.scop
-    *outer, inner = loop_names(region)
+    *outer, inner = region_loop_names(region)
     loops = (*outer, fresh_name(f"{inner}{last}", (*outer, *scop.params)))
     elements, index = local.elements(loops)
     names = (*loops, *elements)

@@ -14,7 +14,7 @@ from polyopt.ir.loops import LoopKind
 from polyopt.ir.scan import NoScan, is_open, is_recurrence, parted
 from polyopt.ir.scop import Scop, Statement
 from polyopt.schedule.tree import Leaf, Tree, find_band, path_to, statements_of
-from polyopt.transforms.mapping import inside
+from polyopt.transforms.mapping import loops_inside
 from polyopt.transforms.reference import change_loop, loop
 
 
@@ -45,7 +45,7 @@ class Scan:
                 "name the loop of a recurrence alone: `distribute` or `interchange` first",
             )
         path, _ = path_to(tree, scop, ref.label)
-        outer = (*path, *band.members[: ref.position], *inside(tree, ref.label, ref.position))
+        outer = (*path, *band.members[: ref.position], *loops_inside(tree, ref.label, ref.position))
         if any(member.kind is LoopKind.THREAD for member in outer):
             raise self._refused(
                 "the loops around it already run across the threads of a block",

@@ -27,7 +27,7 @@ from polyopt.schedule.tree import (
     statements_of,
     with_children,
 )
-from polyopt.transforms.amount import Distance, names_in, size_function
+from polyopt.transforms.amount import Distance, names_in_amount, size_function
 from polyopt.transforms.reference import loop
 
 
@@ -92,7 +92,7 @@ class Split:
     ) -> dict[str, isl.PwAff]:
         """Return the values of the loops outside that the point names; sizes come first."""
         found: dict[str, isl.PwAff] = {}
-        for name in names_in(self.at):
+        for name in names_in_amount(self.at):
             members = [member for member in above if member.name == name]
             if not members or name in scop.params:
                 continue

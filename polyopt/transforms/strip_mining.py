@@ -12,7 +12,7 @@ from polyopt.dataclass import replace
 from polyopt.schedule.sizes import Size
 from polyopt.schedule.tree import Band, BandMember, Tree, replace_band
 from polyopt.transforms.reference import loop
-from polyopt.transforms.tile import tile_sizes
+from polyopt.transforms.tile import checked_sizes
 
 
 def strip_mine(
@@ -24,7 +24,7 @@ def strip_mine(
 ) -> Tree:
     """Return `tree` with the loop `name` in two; raises `ScheduleError` PO0301 to PO0303."""
     ref = loop(tree, name, step)
-    (number,) = tile_sizes((size,), step)
+    (number,) = checked_sizes((size,), step)
     assert ref.position is not None
     position = ref.position
 

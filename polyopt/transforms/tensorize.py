@@ -27,8 +27,8 @@ from polyopt.schedule.tree import (
     resolve,
     statements_of,
 )
-from polyopt.transforms.mapping import MAPPED, around, inside, refuse_kinds
-from polyopt.transforms.tile import tile_index, tile_sizes
+from polyopt.transforms.mapping import MAPPED, around, loops_inside, refuse_kinds
+from polyopt.transforms.tile import checked_sizes, tile_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Tensorize:
         Raises `ScheduleError` PO0301, PO0303, PO0336, PO0340.
         """
         label = resolve(tree, self.band).label
-        rows, columns = tile_sizes((self.rows, self.columns), str(self))
+        rows, columns = checked_sizes((self.rows, self.columns), str(self))
         if rows % (2 * ROWS) or columns % ROWS:
             raise self.refused(
                 f"a warp's {rows} x {columns} results are no fragments of {2 * ROWS} x {ROWS}",
@@ -82,7 +82,7 @@ class Tensorize:
             )
         hint = "tensorize deals a band out to threads by itself: leave `threads` of it out"
         refuse_kinds(str(self), around(tree, label, 0), (LoopKind.THREAD,), "around it", hint)
-        refuse_kinds(str(self), inside(tree, label, -1), MAPPED, "inside it", hint)
+        refuse_kinds(str(self), loops_inside(tree, label, -1), MAPPED, "inside it", hint)
         if statement is not None and is_product:
             self.check_product(statement)
         elif len(members) > 2 and statement is not None and statement.reduction is not None:

@@ -221,7 +221,7 @@ STEPS: dict[str, _Step] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedStep:
     """A step of a text: the static control part it is for, and its place."""
 
     step: Transform
@@ -244,7 +244,7 @@ def check_text(text: str) -> None:
     _read(text, _Open())
 
 
-def read_steps(text: str) -> tuple[Placed, ...]:
+def read_steps(text: str) -> tuple[PlacedStep, ...]:
     """Return the steps written in `text` with their places.
 
     Raises `ScheduleError` PO0321 (syntax), PO0322 (unknown step), PO0323 (arguments), PO0326 (a
@@ -253,8 +253,8 @@ def read_steps(text: str) -> tuple[Placed, ...]:
     return _read(text, {})
 
 
-def _read(text: str, lets: dict[str, int]) -> tuple[Placed, ...]:
-    found: list[Placed] = []
+def _read(text: str, lets: dict[str, int]) -> tuple[PlacedStep, ...]:
+    found: list[PlacedStep] = []
     part = 0
     for item in read_items(text):
         match item:
@@ -263,7 +263,7 @@ def _read(text: str, lets: dict[str, int]) -> tuple[Placed, ...]:
             case Call(name="part"):
                 part = _part(transforms.Arguments(item, lets, "part(1)"))
             case Call():
-                found.append(Placed(_step(item, lets), part, item.loc))
+                found.append(PlacedStep(_step(item, lets), part, item.loc))
     return tuple(found)
 
 
@@ -322,7 +322,7 @@ def parse_schedules(schedules: tuple[Schedule, ...], text: str) -> tuple[Schedul
     return tuple(result)
 
 
-def apply_placed(schedule: Schedule, placed: Placed, several: bool = True) -> Schedule:
+def apply_placed(schedule: Schedule, placed: PlacedStep, several: bool = True) -> Schedule:
     """Return the schedule after a step of a text; errors tell the step's place."""
     try:
         return schedule.apply(placed.step)
@@ -335,7 +335,7 @@ def apply_placed(schedule: Schedule, placed: Placed, several: bool = True) -> Sc
         raise
 
 
-def _no_part(placed: Placed, count: int) -> ScheduleError:
+def _no_part(placed: PlacedStep, count: int) -> ScheduleError:
     if count == 1:
         hint = "leave `part(…)` out: the program is one static control part, number 0"
     else:

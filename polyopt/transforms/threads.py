@@ -16,7 +16,7 @@ from polyopt.schedule.tree import Tree
 from polyopt.transforms.mapping import (
     MAPPED,
     around,
-    inside,
+    loops_inside,
     mapped_instead,
     marked,
     named_loops,
@@ -53,7 +53,7 @@ class Threads:
         """
         label, positions = named_loops(tree, self.loops, str(self))
         outer = around(tree, label, positions[0])
-        inner = inside(tree, label, positions[-1])
+        inner = loops_inside(tree, label, positions[-1])
         hint = "loops across threads are neighbours in one band: name them in one step"
         refuse_kinds(str(self), outer, (LoopKind.THREAD,), "around it", hint)
         refuse_kinds(str(self), inner, MAPPED, "inside it", hint)

@@ -57,7 +57,7 @@ class Tile:
                 f"{len(self.sizes)} sizes were given",
                 hint="give at most one size per loop",
             )
-        sizes = tile_sizes(self.sizes, str(self))
+        sizes = checked_sizes(self.sizes, str(self))
         outer = fresh_label(tree, f"{self.band}.tile")
         inner = fresh_label(tree, f"{self.band}.point")
         tiles = tuple(
@@ -89,7 +89,7 @@ class Tile:
 _SEQ = LoopKind.SEQUENTIAL
 
 
-def tile_sizes(sizes: tuple[Size, ...], step: str) -> tuple[int, ...]:
+def checked_sizes(sizes: tuple[Size, ...], step: str) -> tuple[int, ...]:
     """Return the sizes as numbers; raises `ScheduleError` PO0303 for one out of range."""
     for size in map(value_of, sizes):
         if size < 1:

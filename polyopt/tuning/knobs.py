@@ -13,7 +13,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.schedule.schedule import Transform
 from polyopt.schedule.sizes import Size, show_steps, value_of
 from polyopt.transforms import Deal, Diamond, Overlap, Separate, Strip, Tile
-from polyopt.transforms.text import Placed, read_steps
+from polyopt.transforms.text import PlacedStep, read_steps
 
 LARGEST = 1 << 20
 SMALL = 16  # up to here neighbours are steps of one or two, not factors
@@ -74,7 +74,7 @@ def with_value(text: str, knob: Knob, value: int) -> str:
     return show_placed(steps)
 
 
-def show_placed(steps: list[Placed]) -> str:
+def show_placed(steps: list[PlacedStep]) -> str:
     """Return the text of steps of one or several static control parts."""
     parts = sorted({placed.part for placed in steps})
     texts = {part: show_steps(p.step for p in steps if p.part == part) for part in parts}
@@ -108,7 +108,7 @@ def _with_sizes(step: Transform, sizes: tuple[Size, ...]) -> Transform:
             return step
 
 
-def _owners(steps: tuple[Placed, ...], position: int) -> Iterator[tuple[Place, Place]]:
+def _owners(steps: tuple[PlacedStep, ...], position: int) -> Iterator[tuple[Place, Place]]:
     """Yield the numbers of a `separate` with the tile's number that each of them repeats.
 
     They are looked for from the last one, in the tiles of the nearest bands around its loops.
@@ -125,7 +125,7 @@ def _owners(steps: tuple[Placed, ...], position: int) -> Iterator[tuple[Place, P
                 break
 
 
-def _tiles_around(steps: tuple[Placed, ...], position: int, point: str) -> Iterator[Place]:
+def _tiles_around(steps: tuple[PlacedStep, ...], position: int, point: str) -> Iterator[Place]:
     for before in reversed(range(position)):
         step = steps[before].step
         is_around = isinstance(step, Tile) and point.startswith(f"{step.band}.")
@@ -134,11 +134,11 @@ def _tiles_around(steps: tuple[Placed, ...], position: int, point: str) -> Itera
                 yield Place(before, number)
 
 
-def _name(steps: tuple[Placed, ...], place: Place) -> object:
+def _name(steps: tuple[PlacedStep, ...], place: Place) -> object:
     """Return what tells a knob from others: its name in the text, or its place."""
     size = sizes_of(steps[place.step].step)[place.number]
     return place if isinstance(size, int) else (steps[place.step].part, size.name)
 
 
-def _value(steps: tuple[Placed, ...], place: Place) -> int:
+def _value(steps: tuple[PlacedStep, ...], place: Place) -> int:
     return value_of(sizes_of(steps[place.step].step)[place.number])

@@ -27,7 +27,7 @@ from polyopt.strategy.gpu.prologue_epilogue import (
     subscript_patterns,
 )
 from polyopt.strategy.gpu.roles import Roles, find_roles
-from polyopt.strategy.gpu.tiles import TileSizes, tile_sizes
+from polyopt.strategy.gpu.tiles import TileSizes, contraction_tile_sizes
 from polyopt.strategy.interchanges import order_steps
 from polyopt.transforms import Fuse, Grid, Move, Pack, Swizzle, Tensorize, Tile
 
@@ -68,7 +68,7 @@ def map_contractions(schedule: Schedule, device: GpuModel) -> Schedule:
 
 def _mapped(schedule: Schedule, label: str, roles: Roles, device: GpuModel) -> Schedule | None:
     """Return `schedule` with the contraction tiled and mapped, or None where that is illegal."""
-    sizes = tile_sizes(schedule, roles, device)
+    sizes = contraction_tile_sizes(schedule, roles, device)
     matrices = matrix_sizes(schedule, label, roles, sizes, device)
     if matrices is not None:
         found = _in_tiles(schedule, label, roles, *matrices)

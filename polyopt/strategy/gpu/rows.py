@@ -66,7 +66,7 @@ OWN = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RowPart:
     """A nest of a row program: its loops in order, rows first.
 
     `lane` is the loop for neighbouring threads, None where the rows have no other loop.  `sums` is
@@ -101,7 +101,7 @@ def _next(schedule: Schedule, done: set[str]) -> str | None:
     return None
 
 
-def _sum_part(schedule: Schedule, label: str) -> Part | None:
+def _sum_part(schedule: Schedule, label: str) -> RowPart | None:
     found = find_sums(schedule, label)
     if found is None or not found.results or found.by_result or len(found.results) > GRID:
         return None
@@ -110,7 +110,7 @@ def _sum_part(schedule: Schedule, label: str) -> Part | None:
     rest = tuple(p for p in found.terms if p != found.lane)
     order = (*found.results, found.lane, *rest)
     extent = _extent(schedule, label, found.lane)
-    return Part(label, order, (found.statement,), len(found.results), found.statement, extent)
+    return RowPart(label, order, (found.statement,), len(found.results), found.statement, extent)
 
 
 def _in_rows(schedule: Schedule, name: str) -> bool:
@@ -134,7 +134,7 @@ def _extent(schedule: Schedule, label: str, position: int) -> int | None:
     return constant_extent(find_band(schedule.tree, label).members[position], known)
 
 
-def _part(schedule: Schedule, label: str, rows: int) -> Part | None:
+def _part(schedule: Schedule, label: str, rows: int) -> RowPart | None:
     """Return the nest as a part of a program over `rows` loops, or None."""
     band = find_band(schedule.tree, label)
     if is_mapped(band) or len(band.members) < rows or not isinstance(band.child, Leaf):
@@ -148,14 +148,14 @@ def _part(schedule: Schedule, label: str, rows: int) -> Part | None:
     statements = tuple(statements_of(schedule.scop, domain))
     count = len(band.members)
     if count == rows:
-        return Part(label, tuple(range(rows)), statements, None, None, None)
+        return RowPart(label, tuple(range(rows)), statements, None, None, None)
     free = [p for p in range(count) if band.members[p].coincident]
     best = coalesced_loop_last(schedule, label, free)[-1]
     if best < rows or not all(band.members[p].coincident for p in range(count)):
         return None
     rest = tuple(p for p in range(rows, count) if p != best)
     order = (*range(rows), best, *rest)
-    return Part(label, order, statements, rows, None, _extent(schedule, label, best))
+    return RowPart(label, order, statements, rows, None, _extent(schedule, label, best))
 
 
 def _mapped(schedule: Schedule, label: str, device: GpuModel) -> Schedule | None:
@@ -170,7 +170,7 @@ def _mapped(schedule: Schedule, label: str, device: GpuModel) -> Schedule | None
     return None
 
 
-def _program(schedule: Schedule, parts: list[Part], rows: int, device: GpuModel) -> Schedule:
+def _program(schedule: Schedule, parts: list[RowPart], rows: int, device: GpuModel) -> Schedule:
     """Return `schedule` with one kernel for the parts; raises `StepRefused`."""
     extents = [part.extent for part in parts if part.lane is not None]
     known = [extent for extent in extents if extent is not None]
@@ -192,7 +192,7 @@ def _threads(longest: int | None, device: GpuModel) -> int:
     return threads
 
 
-def _group(schedule: Schedule, first: Part, rows: int) -> list[Part]:
+def _group(schedule: Schedule, first: RowPart, rows: int) -> list[RowPart]:
     """Return the nests around a sum that form one row program, in order."""
     labels = labels_in_sequence(schedule, first.label)
     here = labels.index(first.label)
@@ -202,13 +202,15 @@ def _group(schedule: Schedule, first: Part, rows: int) -> list[Part]:
     return _fusible(schedule, parts, first, rows)
 
 
-def _related(schedule: Schedule, parts: list[Part], labels: list[str], rows: int) -> list[Part]:
+def _related(
+    schedule: Schedule, parts: list[RowPart], labels: list[str], rows: int
+) -> list[RowPart]:
     """Return the possible parts from the first of `labels` on that share data.
 
     A nest that shares no data may be between them.
     """
-    found: list[Part] = []
-    waiting: list[Part] = []
+    found: list[RowPart] = []
+    waiting: list[RowPart] = []
     for label in labels:
         part = _part(schedule, label, rows)
         if part is None or not _same_rows(schedule, parts[0], part, rows):
@@ -220,13 +222,13 @@ def _related(schedule: Schedule, parts: list[Part], labels: list[str], rows: int
     return found
 
 
-def _same_rows(schedule: Schedule, one: Part, two: Part, rows: int) -> bool:
+def _same_rows(schedule: Schedule, one: RowPart, two: RowPart, rows: int) -> bool:
     """Tell whether two nests run over the same rows at all sizes at which both have some."""
     first, second = (_rows(schedule, part, rows) for part in (one, two))
     return bool(first.is_subset(second) or second.is_subset(first))
 
 
-def _rows(schedule: Schedule, part: Part, rows: int) -> isl.Set:
+def _rows(schedule: Schedule, part: RowPart, rows: int) -> isl.Set:
     _, domain = path_to(schedule.tree, schedule.scop, part.label)
     values = isl.UnionMap.from_domain(domain)
     for position in part.order[:rows]:
@@ -236,7 +238,7 @@ def _rows(schedule: Schedule, part: Part, rows: int) -> isl.Set:
     return found.intersect_params(schedule.scop.context)
 
 
-def _fusible(schedule: Schedule, parts: list[Part], first: Part, rows: int) -> list[Part]:
+def _fusible(schedule: Schedule, parts: list[RowPart], first: RowPart, rows: int) -> list[RowPart]:
     """Return the parts, with `first`, whose rows can be fused."""
     while len(parts) > 1:
         here = parts.index(first)
@@ -247,7 +249,7 @@ def _fusible(schedule: Schedule, parts: list[Part], first: Part, rows: int) -> l
     return parts
 
 
-def _first_bad(schedule: Schedule, parts: list[Part], rows: int) -> int | None:
+def _first_bad(schedule: Schedule, parts: list[RowPart], rows: int) -> int | None:
     """Return the position of the first part that cannot be fused with those before."""
     joint = schedule
     for position in range(1, len(parts)):
@@ -261,7 +263,7 @@ def _first_bad(schedule: Schedule, parts: list[Part], rows: int) -> int | None:
     return None
 
 
-def _warps(schedule: Schedule, parts: list[Part], rows: int, device: GpuModel) -> Schedule:
+def _warps(schedule: Schedule, parts: list[RowPart], rows: int, device: GpuModel) -> Schedule:
     """Return `schedule` with a warp for each row; raises `StepRefused`."""
     joins = []
     for part in parts:
@@ -287,7 +289,7 @@ def _warps(schedule: Schedule, parts: list[Part], rows: int, device: GpuModel) -
 
 
 def _blocks(
-    schedule: Schedule, parts: list[Part], rows: int, threads: int, device: GpuModel
+    schedule: Schedule, parts: list[RowPart], rows: int, threads: int, device: GpuModel
 ) -> Schedule:
     """Return `schedule` with a block of `threads` threads for each row; raises `StepRefused`."""
     joins: tuple[str, ...] = ()
@@ -319,7 +321,7 @@ def _grid(label: str, rows: int) -> Grid:
     return Grid(tuple(f"{label}[{position}]" for position in range(rows)))
 
 
-def _dealt(schedule: Schedule, part: Part, rows: int, threads: int) -> Schedule:
+def _dealt(schedule: Schedule, part: RowPart, rows: int, threads: int) -> Schedule:
     """Return `schedule` with rows distributed to threads, a sum in parts; raises `StepRefused`."""
     band = find_band(schedule.tree, part.label)
     steps = order_steps(part.label, band, part.order)
@@ -330,7 +332,7 @@ def _dealt(schedule: Schedule, part: Part, rows: int, threads: int) -> Schedule:
     return apply_steps(schedule, *steps) if steps else schedule
 
 
-def _joined(schedule: Schedule, parts: list[Part], rows: int) -> Schedule:
+def _joined(schedule: Schedule, parts: list[RowPart], rows: int) -> Schedule:
     """Return `schedule` with the parts fused over rows; raises `StepRefused`."""
     label = parts[0].label
     if len(parts) == 1:

@@ -61,7 +61,7 @@ GRID = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
+class SumRoles:
     """Roles of a band's loops, by position: over results, and over the terms of each.
 
     `lane` is the loop over terms for neighbouring threads; `by_result`: neighbouring threads rather
@@ -85,7 +85,7 @@ def map_sums(schedule: Schedule, device: GpuModel) -> Schedule:
     return schedule
 
 
-def find_sums(schedule: Schedule, label: str) -> Sums | None:
+def find_sums(schedule: Schedule, label: str) -> SumRoles | None:
     """Return the reductions of a band that is not in a parallel loop, or None."""
     band = find_band(schedule.tree, label)
     path, domain = path_to(schedule.tree, schedule.scop, label)
@@ -108,7 +108,7 @@ def find_sums(schedule: Schedule, label: str) -> Sums | None:
     by_result = any(_contiguous(moves[p], write) > _contiguous(moves[lane], write) for p in results)
     if by_result:
         lane = long[0]
-    return Sums(names[0], results, terms, lane, by_result)
+    return SumRoles(names[0], results, terms, lane, by_result)
 
 
 def _contiguous(move: dict[str, tuple[Step, bool]], write: str) -> int:
@@ -126,7 +126,7 @@ def _is_read_once(moves: list[dict[str, tuple[Step, bool]]], write: str) -> bool
     )
 
 
-def _mapped(schedule: Schedule, label: str, found: Sums, device: GpuModel) -> Schedule | None:
+def _mapped(schedule: Schedule, label: str, found: SumRoles, device: GpuModel) -> Schedule | None:
     if found.by_result:
         return _columns(schedule, label, found)
     with suppress(StepRefused):
@@ -138,7 +138,7 @@ def _ordered(schedule: Schedule, label: str, order: tuple[int, ...]) -> list[Tra
     return order_steps(label, find_band(schedule.tree, label), order)
 
 
-def _columns(schedule: Schedule, label: str, found: Sums) -> Schedule | None:
+def _columns(schedule: Schedule, label: str, found: SumRoles) -> Schedule | None:
     """Return `schedule` with the terms of neighbouring results distributed to rows of threads."""
     count = len(found.results)
     order = (*found.results, found.lane, *(p for p in found.terms if p != found.lane))
@@ -161,7 +161,7 @@ def _grid(label: str, count: int) -> Grid:
     return Grid(tuple(f"{label}[{position}]" for position in range(min(count, GRID))))
 
 
-def _shared(schedule: Schedule, label: str, found: Sums, device: GpuModel) -> Schedule:
+def _shared(schedule: Schedule, label: str, found: SumRoles, device: GpuModel) -> Schedule:
     """Return `schedule` with every sum distributed to blocks, and to the threads of each.
 
     The threads of a block combine; the partial results of its blocks are combined by one block, or

@@ -34,7 +34,7 @@ class TileSizes:
     wide: int
 
 
-def tile_sizes(schedule: Schedule, roles: Roles, device: GpuModel) -> TileSizes:
+def contraction_tile_sizes(schedule: Schedule, roles: Roles, device: GpuModel) -> TileSizes:
     """Return sizes for which copies and results fit: a square of threads, a tile for each."""
     size = schedule.scop.array(roles.result).dtype.size
     own = side = 1

@@ -20,7 +20,7 @@ from polyopt.schedule import Schedule
 from polyopt.schedule.data_steps import DataStep
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
 from polyopt.strategy.gpu.roles import Roles
-from polyopt.strategy.gpu.tiles import tile_sizes
+from polyopt.strategy.gpu.tiles import contraction_tile_sizes
 from polyopt.transforms import Pipeline
 from tests.checks import assert_computes
 from tests.gpu.mapping import programs
@@ -62,7 +62,7 @@ def test_tiles_fit(shared_bytes):
     scop = programs.scop_of(programs.product)
     schedule = auto_schedule_gpu(scop, GpuModel())
     roles = Roles((), 0, 1, (2,), "C", ("A", "B"), (None, 40, None), turned=False)
-    sizes = tile_sizes(schedule, roles, GpuModel(shared=shared_bytes))
+    sizes = contraction_tile_sizes(schedule, roles, GpuModel(shared=shared_bytes))
     assert shared_bytes < 4096 or sizes.columns == 40
     assert sizes.rows >= 8
     assert (sizes.rows + sizes.columns) * sizes.depth * 4 <= shared_bytes
@@ -136,9 +136,9 @@ def test_small_results_get_small_tiles():
     scop = programs.scop_of(programs.product)
     schedule = auto_schedule_gpu(scop, GpuModel())
     roles = Roles((), 0, 1, (2,), "C", ("A", "B"), (256, 256, None), turned=False)
-    sizes = tile_sizes(schedule, roles, GpuModel(processors=64))
+    sizes = contraction_tile_sizes(schedule, roles, GpuModel(processors=64))
     assert (sizes.rows, sizes.columns, sizes.own_rows) == (32, 32, 2)
-    assert tile_sizes(schedule, roles, GpuModel(processors=4)).rows == 128
+    assert contraction_tile_sizes(schedule, roles, GpuModel(processors=4)).rows == 128
 
 
 @pytest.mark.parametrize(

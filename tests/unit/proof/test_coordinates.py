@@ -12,7 +12,7 @@ from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import Body, For, LoopKind
 from polyopt.ir.scop import Statement
 from polyopt.proof.coordinates import Quotients, coordinates
-from polyopt.proof.instances import Placed, place
+from polyopt.proof.instances import PlacedRun, place_runs
 from polyopt.proof.nodes import bodies
 from polyopt.proof.paths import Path
 from polyopt.proof.reading import Run, read
@@ -69,7 +69,7 @@ def value_of(expr: Expr, quotients: Quotients, env: dict[str, int]) -> int:
     return evaluate(expr, known)
 
 
-def check(placed: Placed, body: Body) -> None:
+def check(placed: PlacedRun, body: Body) -> None:
     run, statement = placed.run, placed.quotients.statement
     for at in iterations(body, run, SIZES):
         instance = [evaluate(part, at) for part in run.instance]
@@ -82,7 +82,7 @@ def check(placed: Placed, body: Body) -> None:
 def test_what_is_told_is_true_and_complete(steps: str) -> None:
     body = loops_of(plane, steps).body
     part, statement, runs = runs_of(body)
-    placed = place(part, statement, runs)
+    placed = place_runs(part, statement, runs)
     assert placed
     for one in placed:
         assert set(one.known) == {loop.iter for loop in one.run.path.loops}
@@ -99,7 +99,7 @@ def test_a_guess_that_is_wrong_is_not_kept() -> None:
         return node
 
     part, statement, runs = runs_of(edited(body, moved))
-    for one in place(part, statement, runs):
+    for one in place_runs(part, statement, runs):
         check(one, body)
     overlapping = edited(
         body,
@@ -110,7 +110,7 @@ def test_a_guess_that_is_wrong_is_not_kept() -> None:
         ),
     )
     part, statement, runs = runs_of(overlapping)
-    for one in place(part, statement, runs):
+    for one in place_runs(part, statement, runs):
         assert "j_tile" not in one.known  # two tiles run the same instance
         check(one, overlapping)
 
@@ -120,7 +120,7 @@ def test_an_iterator_that_no_instance_tells_is_not_told() -> None:
     again = (For("t", integer(0), integer(2), 1, LoopKind.SEQUENTIAL, (loop,)),)
     assert bodies(again[0]) == ((loop,),)
     part, statement, runs = runs_of(again)
-    (one,) = place(part, statement, runs)
+    (one,) = place_runs(part, statement, runs)
     assert set(one.known) == {"i", "j"}
     check(one, again)
 

@@ -10,7 +10,7 @@ import pytest
 
 import polyopt as po
 from polyopt.ir.program import Program, Repeat, all_parts
-from polyopt.proof.exposed_reads import after, nothing
+from polyopt.proof.exposed_reads import nothing_written, written_after
 from tests.unit.proof.edits import program_of
 
 # ruff: noqa: F821, UP037 - sizes are named by strings
@@ -114,14 +114,16 @@ def array_of(program: Program, name: str) -> Any:
 def test_what_is_read_before_it_is_written(function: Callable[..., Any], is_exposed: bool) -> None:
     program = program_of(function)
     array = array_of(program, "t")
-    assert after(program.parts, array, nothing(array)).exposed is is_exposed
+    assert written_after(program.parts, array, nothing_written(array)).exposed is is_exposed
 
 
 def test_what_is_known_before_counts() -> None:
     program = program_of(whole)
     array = array_of(program, "t")
-    written = after(program.parts, array, nothing(array))
-    assert not after(program_of(most).parts, array_of(program_of(most), "t"), written).exposed
+    written = written_after(program.parts, array, nothing_written(array))
+    assert not written_after(
+        program_of(most).parts, array_of(program_of(most), "t"), written
+    ).exposed
 
 
 def test_a_loop_may_run_no_iteration() -> None:
@@ -129,8 +131,8 @@ def test_a_loop_may_run_no_iteration() -> None:
     program = program_of(of_each_row)
     array = array_of(program, "t")
     (rows,) = (p for p in all_parts(program.parts) if isinstance(p, Repeat))
-    inside = after(rows.body, array, nothing(array))
-    outside = after((rows,), array, nothing(array))
+    inside = written_after(rows.body, array, nothing_written(array))
+    outside = written_after((rows,), array, nothing_written(array))
     assert not inside.exposed
     assert not inside.elements.is_empty()
     assert outside.elements.is_empty()

@@ -10,7 +10,7 @@ from polyopt.cli.typespec import parse_types
 from polyopt.frontend import build
 from polyopt.ir.expr import BinaryOp
 from polyopt.schedule import source_schedule
-from polyopt.schedule.reductions import Form, Found, find_reductions, reassociated
+from polyopt.schedule.reductions import Form, FoundReduction, find_reductions, reassociated
 from polyopt.transforms import Interchange, Reverse, Vectorize
 
 
@@ -18,7 +18,7 @@ def _program(function, types):
     return build(function, parse_types(types, function))
 
 
-def _found(function, types) -> Found:
+def _found(function, types) -> FoundReduction:
     (found,) = find_reductions(_program(function, types).scop)
     return found
 

@@ -14,7 +14,7 @@ from polyopt.strategy import tiling
 from polyopt.strategy.extents import alike
 from polyopt.strategy.fusion import adjacent, fuse_neighbours, fuse_nests, share_data
 from polyopt.strategy.order import contiguous_innermost, contiguous_last
-from polyopt.strategy.tiling import outer_bands, parallelize_outer, wavefront
+from polyopt.strategy.tiling import outer_bands, parallelize_outer, tile_wavefront
 from polyopt.strategy.vector import (
     is_innermost,
     ranked_positions,
@@ -253,10 +253,10 @@ def test_wavefronts_and_strips_at_small_sizes(make, monkeypatch):
 
 
 def test_a_wavefront_of_tiles():
-    schedule = wavefront(source_schedule(scops.seidel()), "L0", Machine())
+    schedule = tile_wavefront(source_schedule(scops.seidel()), "L0", Machine())
     assert schedule is not None
     assert kinds(schedule) == {("j_tile", "parallel")}
-    assert wavefront(source_schedule(scops.diagonal()), "L0", Machine()) is None
+    assert tile_wavefront(source_schedule(scops.diagonal()), "L0", Machine()) is None
 
 
 def test_a_loop_that_cannot_go_further_out_is_parallel_where_it_is():
