@@ -1,7 +1,7 @@
-"""What a step does to the accesses of one array.
+"""Find and rewrite the accesses to one array.
 
-In: statements, an array.  Out: which statements touch it; statements that access something else.
-Refuses: a name that is no array of the program (PO0331).
+In: statements, an array.  Out: the statements that access it; statements with other accesses.
+Refuses: a name of no array (PO0331).
 """
 
 from __future__ import annotations

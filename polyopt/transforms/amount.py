@@ -1,7 +1,7 @@
-"""Amounts: affine functions of a program's sizes in steps, as `N - 1` in `shift(i, N - 1)`.
+"""Represent amounts in steps: affine functions of sizes, as `N - 1` in `shift(i, N - 1)`.
 
 In: text, or an expression.  Out: a record that prints the same text, and its value at instances.
-Refuses: what is not affine in the sizes, names of nothing (PO0327).
+Refuses: expressions that are not affine in the sizes, unknown names (PO0327).
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ _CALLS = {"min": BinaryOp.MIN, "max": BinaryOp.MAX}
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """An integer expression over names: `named` have values of their own, the others are sizes."""
+    """An integer expression over names: `named` have values, the others are sizes."""
 
     expr: Expr
     named: tuple[Named, ...] = ()
 
     def plain(self) -> Expr:
-        """Return the expression with the names replaced that have values."""
+        """Return the expression with named values substituted."""
         values = {part.name: integer(part.value) for part in self.named}
         return normalize(
             rewrite(self.expr, lambda e: values.get(e.name) if isinstance(e, Param) else None)
@@ -129,7 +129,7 @@ def _read(node: ast.expr, text: str) -> Expr:
 
 
 def _folded(op: BinaryOp, left: Expr, right: Expr) -> Expr:
-    """Return the operation, its operands collected: products of numbers become numbers."""
+    """Return the operation with collected operands: products of numbers are evaluated."""
     if op in (BinaryOp.FLOORDIV, BinaryOp.MOD):
         zero = isinstance(right, Const) and right.value == 0
         if zero:
@@ -155,13 +155,13 @@ def expression(amount: Distance) -> Expr:
 
 
 def names_in_amount(amount: Distance) -> tuple[str, ...]:
-    """Return the names that stand for sizes or loops of the program."""
+    """Return the names of sizes or loops in an expression."""
     found = (part.name for part in walk(expression(amount)) if isinstance(part, Param))
     return tuple(dict.fromkeys(found))
 
 
 def check_sum(amount: Distance, step: str) -> None:
-    """Raise `ScheduleError` PO0327 for an amount that is no sum of sizes and numbers."""
+    """Raise `ScheduleError` PO0327 for an amount that is not affine in the sizes."""
     for atom, _ in linear(expression(amount)).terms:
         if not isinstance(atom, Param):
             raise ScheduleError("PO0327", f"{step}: {show(atom)} is no size", hint=_HINT)
@@ -188,7 +188,7 @@ def size_function(
 
 
 def unknown_size(name: str, step: str, known: list[str]) -> ScheduleError:
-    """Return the error for a name that no size has."""
+    """Return the error for an unknown size."""
     near = nearest(name, known)
     hint = f"the sizes are {', '.join(known)}" if known else "the program has no sizes"
     if near is not None:

@@ -1,7 +1,7 @@
-"""The arguments of one written step.
+"""Parse the arguments of one step.
 
 In: words, the sizes that have values.  Out: names, numbers, sizes and amounts, by position.
-Refuses: a wrong count, a word of another kind (PO0323), a size without a value (PO0326).
+Refuses: a wrong number of them, a word of another kind (PO0323), a size without a value (PO0326).
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _E = TypeVar("_E", bound=Enum)
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The words of `call`; `lets` gives names their values, `example` shows a right one."""
+    """The words of `call`; `lets` gives names their values, `example` shows a valid call."""
 
     call: Call
     lets: Mapping[str, int]
     example: str
 
     def count(self, least: int, most: int | None = None) -> None:
-        """Check how many arguments there are; `most` None means as many as `least`."""
+        """Check the number of arguments; `most` None means as many as `least`."""
         given = len(self.call.words)
         top = least if most is None else most
         if least <= given <= top:
@@ -40,18 +40,18 @@ class Arguments:
         raise self.wrong(f"{_needed(least, top)}, {_given(given)}")
 
     def at_least(self, least: int) -> None:
-        """Check that there are so many arguments or more."""
+        """Check that there are at least this many arguments."""
         given = len(self.call.words)
         if given < least:
             raise self.wrong(f"at least {_needed(least, least)}, {_given(given)}")
 
     def names(self, count: int) -> list[str]:
-        """Return all the arguments, which are `count` names of loops, bands or statements."""
+        """Return all arguments: exactly `count` names of loops, bands or statements."""
         self.count(count)
         return [self.name(position) for position in range(count)]
 
     def every_name(self) -> tuple[str, ...]:
-        """Return all the arguments, names, however many there are."""
+        """Return all arguments, any number of names."""
         return tuple(self.name(position) for position in range(len(self.call.words)))
 
     def name(self, position: int) -> str:
@@ -62,20 +62,20 @@ class Arguments:
         return word.text
 
     def numbers(self, start: int) -> tuple[int, ...]:
-        """Return the arguments from `start` on, which are whole numbers."""
+        """Return the arguments from `start` on as integers."""
         return tuple(self.number(p) for p in range(start, len(self.call.words)))
 
     def number(self, position: int) -> int:
-        """Return a whole number."""
+        """Return an integer."""
         word = self._word(position)
         return self._bounded(word)
 
     def sizes(self, start: int) -> tuple[Size, ...]:
-        """Return the arguments from `start` on: whole numbers, or names that have values."""
+        """Return the arguments from `start` on: integers, or names that have values."""
         return tuple(self.size(p) for p in range(start, len(self.call.words)))
 
     def size(self, position: int) -> Size:
-        """Return a whole number or a name that has a value."""
+        """Return an integer or a name that has a value."""
         word = self._word(position)
         if not word.text.isidentifier():
             return self._bounded(word)
@@ -98,7 +98,7 @@ class Arguments:
             raise self.wrong(str(error), word) from None
 
     def choice(self, position: int, kind: type[_E]) -> _E:
-        """Return the member of an enum whose value is written."""
+        """Return the member of an enum by its value."""
         word = self._word(position)
         for member in kind:
             if member.value == word.text:

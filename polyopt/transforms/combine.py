@@ -1,6 +1,6 @@
-"""Combine: let neighbouring threads of a device add up what each of them has.
+"""Combine: let neighbouring threads of a device reduce their values pairwise.
 
-In: a loop.  Out: the same tree with the loop marked; the judge decides whether the mark is sound.
+In: a loop.  Out: the same tree with the loop marked; the legality check decides.
 """
 
 from __future__ import annotations

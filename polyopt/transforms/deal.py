@@ -1,7 +1,7 @@
-"""Deal: split one loop into hands of every so many iterations, as cards are dealt, in place.
+"""Deal: distribute the iterations of a loop cyclically, in place.
 
-In: a loop and the number of hands.  Out: the band with a loop over hands outside the loop over
-rounds; the judge decides, since the order changes.
+In: a loop and the number of lanes.  Out: the band with a loop over lanes outside the loop over
+the iterations of a lane; the legality check decides, since the order changes.
 Refuses: a number under 1.
 """
 
@@ -19,10 +19,10 @@ from polyopt.transforms.tile import tile_index
 
 @dataclass(frozen=True, slots=True)
 class Deal:
-    """Give iteration `i` to hand `i_lane`, `i` modulo `size`; `i_tile` counts the rounds inside.
+    """Give iteration `i` to lane `i_lane`, `i` modulo `size`; `i_tile` counts a lane's iterations.
 
-    Neighbouring iterations are in neighbouring hands: threads that have a hand each walk memory
-    side by side.  The band keeps its label; loops behind move up by one place.
+    Neighbouring iterations are in neighbouring lanes: threads that run a lane each have coalesced
+    accesses.  The band keeps its label; loops behind move up by one place.
 
     >>> from polyopt.schedule.demo import demo
     >>> print(demo().apply(Deal("j", 8)))

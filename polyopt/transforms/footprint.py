@@ -1,4 +1,4 @@
-"""The elements of an array that one iteration of a loop touches, as a box.
+"""Compute the footprint of a loop iteration in an array, as a box.
 
 In: { values of the loops -> element }.  Out: an origin and an extent for each dimension of the box.
 Refuses: a box whose extent no formula over the sizes bounds (PO0332).
@@ -28,16 +28,16 @@ class Side:
 
     @property
     def is_single(self) -> bool:
-        """There is one element, whatever the loops' values are."""
+        """Whether there is one element, whatever the loops' values."""
         return self.extent == integer(1)
 
 
 def box(
     touched: isl.Map, loops: tuple[str, ...], params: tuple[str, ...], what: str
 ) -> tuple[Side, ...]:
-    """Return the box around the elements touched for any values of the loops.
+    """Return the box around the elements accessed for any values of the loops.
 
-    Raises `ScheduleError` PO0332; `what` says in messages whose box it is.
+    Raises `ScheduleError` PO0332; `what` names the box's array in messages.
     """
     count = touched.dim(isl.dim_type.out)
     return tuple(_side(touched, dim, loops, params, what) for dim in range(count))
@@ -100,9 +100,9 @@ def _affine_origins(least: isl.PwAff) -> list[isl.PwAff]:
 
 
 def _common_origin(line: isl.Map) -> list[isl.PwAff]:
-    """Return the least value for all values of the loops, if there is one, as their function.
+    """Return an origin that is a function of all loop values, if there is one.
 
-    A number comes first: what is left unused costs memory, what is subtracted costs time.
+    A constant is preferred: unused cells cost memory, subtractions cost time.
     """
     values = line.range()
     if not values.dim_has_any_lower_bound(isl.dim_type.set, 0):
@@ -151,7 +151,7 @@ def ranges(values: isl.Set, params: tuple[str, ...], what: str) -> tuple[Side, .
 def nested_ranges(
     values: isl.Set, loops: tuple[str, ...], params: tuple[str, ...], what: str
 ) -> tuple[Side, ...]:
-    """Return for each loop the least value and the extent, for any values of the loops before."""
+    """Return each loop's least value and extent for any values of the loops before."""
     found: list[Side] = []
     whole = isl.Map.from_range(values.reset_tuple_id())
     for number in range(len(loops)):
@@ -162,7 +162,7 @@ def nested_ranges(
 
 
 def shifted(index: Expr, side: Side) -> Expr:
-    """Return the place of subscript `index` in the box."""
+    """Return the position of subscript `index` in the box."""
     return normalize(sub(index, side.origin))
 
 

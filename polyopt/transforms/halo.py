@@ -1,8 +1,8 @@
-"""How far around a tile its neighbours' work is done again when several time steps run in one tile.
+"""Compute the halo of a tile that runs several time steps: what it recomputes of its neighbours.
 
-In: statements in the order of a time step, elements they write and read at constant distances.
-Out: for each statement and side how many elements further, by time steps that are left.
-Refuses (`NoHalo`): distances that are no constants, work that is needed without end.
+In: statements in the order of a time step that write and read elements at constant distances.
+Out: for each statement and side the width of the halo, by the number of time steps left.
+Refuses (`NoHalo`): distances that are not constant, halos that grow without bound.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ STEEPEST = 8
 
 
 class NoHalo(Exception):
-    """No tile and its surroundings have all that they need; the text says why."""
+    """No halo has all values that a tile needs; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class HaloWidth:
-    """Elements around a tile: `least` when no time step is left, `slope` more for each that is."""
+    """Elements around a tile: `least` in the last time step, `slope` more per step before it."""
 
     least: int
     slope: int
 
     def at(self, left: int) -> int:
-        """Return how many elements there are when `left` time steps are left."""
+        """Return the number of elements when `left` time steps are left."""
         return self.least + self.slope * left
 
 
 @dataclass(frozen=True, slots=True)
 class Halo:
-    """The margins of a statement's instances in one dimension, below a tile and above it."""
+    """The widths of a statement's halo in one dimension, below and above a tile."""
 
     below: HaloWidth
     above: HaloWidth
@@ -53,9 +53,9 @@ class _Need:
 
 
 def halos(statements: Sequence[Statement], rank: int) -> dict[str, tuple[Halo, ...]]:
-    """Return the margins of each statement in each of the `rank` dimensions of what it writes.
+    """Return the halo of each statement in each of the `rank` dimensions of its target.
 
-    Statements stand in the order of a time step; raises `NoHalo`.
+    Statements are in the order of a time step; raises `NoHalo`.
     """
     for statement in statements:
         own = [distances(statement, statement.target.array, dim) for dim in range(rank)]
@@ -72,7 +72,7 @@ def halos(statements: Sequence[Statement], rank: int) -> dict[str, tuple[Halo, .
 
 
 def distances(statement: Statement, array: str, dim: int) -> list[int]:
-    """Return how far from what it writes a statement reads an array; raises `NoHalo`."""
+    """Return the distances from a statement's target to its reads of an array; raises `NoHalo`."""
     own = statement.target.index[dim]
     found = []
     for read in statement.reads:
@@ -104,7 +104,7 @@ def _needs(statements: Sequence[Statement], dim: int) -> list[_Need]:
 
 
 def _widths(needs: list[tuple[_Need, int]], count: int) -> list[HaloWidth]:
-    """Return the smallest margins for which every producer has what its readers need."""
+    """Return the smallest widths for which every producer covers the reads of its consumers."""
     for slope in range(STEEPEST + 1):
         least = [0] * count
         for _ in range(count + 1):

@@ -1,9 +1,9 @@
-"""Hold: let nests read copies of what they read of an array that they write.
+"""Hold: let nests read copies of an array that they write, made before the nests.
 
 In: an array, nests.  Out: copies before each nest, one array for each read; the nest reads these,
 and writes the array itself.
 Refuses: nests inside one another, an array of which a nest reads only the elements that it writes,
-a footprint that nothing bounds.
+an unbounded footprint.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ class Hold(DataStep):
 class _Held:
     """Copies for a nest, their loops, and the Scop in which the nest reads them.
 
-    `is_settled`: what is copied the nest does not write, in the same iteration of the loops
-    around; nothing else runs between a copy and its read.
+    `is_settled`: the nest does not write copied elements in the same iteration of the loops around;
+    nothing else runs between a copy and its read.
     """
 
     scop: Scop
@@ -124,7 +124,7 @@ def _held(region: Region, array: Array, step: str) -> _Held:
 
 
 def _reads(region: Region, array: str) -> Iterator[tuple[str, Access]]:
-    """Yield the different reads of each statement that are of other elements than it writes."""
+    """Yield the distinct reads of each statement of elements other than its target."""
     for name in region.values:
         statement = region.scop.statement(name)
         target = statement.target
@@ -136,7 +136,7 @@ def _reads(region: Region, array: str) -> Iterator[tuple[str, Access]]:
 
 
 def _written(region: Region, array: str) -> isl.Map | None:
-    """Return { values of the loops around -> element that the nest writes }, if it writes any."""
+    """Return { values of the loops around -> element that the nest writes }, or None."""
     found: isl.Map | None = None
     for access, touched in touched_by(region, array):
         if access.kind is not AccessKind.READ:
@@ -145,7 +145,7 @@ def _written(region: Region, array: str) -> isl.Map | None:
 
 
 def _reading(local: Local, name: str, read: Access) -> Scop:
-    """Return the Scop in which one statement reads the local array in place of `read`."""
+    """Return the Scop in which one statement reads the local array instead of `read`."""
     scop = local.region.scop
     statement = scop.statement(name)
     old = Load(read.array, read.index, local.source.dtype)

@@ -1,7 +1,7 @@
-"""An array for what one iteration of a loop uses of another one.
+"""Give each iteration of a loop a local array for its part of another array.
 
-In: a region, an array.  Out: its local array, statements that use it, copies in and out.
-Refuses: a footprint that nothing bounds (PO0332).
+In: a region, an array.  Out: the local array, statements that use it, copies in and out.
+Refuses: an unbounded footprint (PO0332).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from polyopt.transforms.region import NewNest, Region, fresh_name, loop_nest
 
 @dataclass(frozen=True, eq=False)
 class Local:
-    """An array for what an iteration of a region uses of another: the loops' values, then a box."""
+    """A local array of a region's iterations: dimensions for the loops' values, then a box."""
 
     region: Region
     source: Array
@@ -54,7 +54,7 @@ class Local:
     ) -> Local:
         """Return the local array for { values of the loops -> element }; raises as `of` does.
 
-        `is_nested`: a loop's values are counted from where it begins inside the loops around it.
+        `is_nested`: loops are counted from their first value inside the loops around them.
         """
         scop = region.scop
         names = region_loop_names(region)
@@ -92,7 +92,7 @@ class Local:
 
     @staticmethod
     def moved(sides: Iterable[Side], values: Mapping[str, Expr]) -> tuple[Side, ...]:
-        """Return sides of a box for values of the loops."""
+        """Return the sides of the box for values of the loops."""
         return tuple(replace(s, origin=substitute(s.origin, dict(values))) for s in sides)
 
     def redirected(self, kept: Collection[Load] = ()) -> Scop:
@@ -136,9 +136,9 @@ class Local:
         return Statement(name, iters, domain, (), target, value, None, text, origin=origin)
 
     def _rounded(self, domain: isl.Set, to_element: isl.Map) -> isl.Set:
-        """Return a set with simple loops: elements that nobody writes may be copied needlessly.
+        """Return a superset with simple loops: elements that nobody writes may be copied, too.
 
-        Of several reads, as of neighbours, the box around all is copied; of one, what it reads.
+        Of several reads, as of neighbours, the box around all is copied; of one, its elements.
         """
         scop = self.region.scop
         if domain.n_basic_set() == 1 and len(self.read_at()) < 2:
@@ -155,13 +155,13 @@ class Local:
         return domain
 
     def read_at(self) -> set[tuple[Expr, ...]]:
-        """Return the different subscripts that the region's statements read the array at."""
+        """Return the distinct subscripts at which the region's statements read the array."""
         statements = map(self.region.scop.statement, self.region.values)
         reads = (read for statement in statements for read in statement.reads)
         return {read.index for read in reads if read.array == self.source.name}
 
     def nest(self, statement: Statement) -> NewNest:
-        """Return the loops of a copy, called as the statement."""
+        """Return the loops of a copy, named after the statement."""
         loops = len(self.region.loops)
         names = statement.iters[loops:]
         tree = loop_nest(self.region.tree, statement.name, statement, loops, names)
@@ -179,7 +179,7 @@ def touched_by(region: Region, array: str) -> Iterator[tuple[Access, isl.Map]]:
 
 
 def region_loop_names(region: Region) -> tuple[str, ...]:
-    """Return a name for each of the region's loops, no two the same."""
+    """Return distinct names for the region's loops."""
     names: list[str] = []
     for name in region.loops:
         names.append(fresh_name(name, (*names, *region.scop.params)))

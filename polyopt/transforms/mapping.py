@@ -1,7 +1,7 @@
-"""Which loops a mapping to a device names, and where such loops may stand.
+"""Resolve, check and mark the loops that a mapping to a device names.
 
-In: names of loops or bands.  Out: the tree with them marked; what is legal instead.
-Refuses: loops apart from each other (PO0304), nests that are mapped already (PO0336).
+In: names of loops or bands.  Out: the tree with them marked; legal alternatives.
+Refuses: loops that are not adjacent (PO0304), nests that are mapped already (PO0336).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAPPED = (LoopKind.BLOCK, LoopKind.THREAD)
 
 
 def named_loops(tree: Tree, names: tuple[str, ...], step: str) -> tuple[str, tuple[int, ...]]:
-    """Return the band and the positions of the loops `names` stand for: neighbours in one band.
+    """Return the band and the positions of the adjacent loops called `names`.
 
     A band's label stands for all its loops.  Raises `ScheduleError` PO0301, PO0302, PO0304.
     """
@@ -59,7 +59,7 @@ def _loops(tree: Tree, name: str) -> Iterator[LoopRef]:
 
 
 def marked(tree: Tree, label: str, positions: tuple[int, ...], kind: LoopKind) -> Tree:
-    """Return the tree with loops of a band made of `kind`."""
+    """Return the tree with loops of a band marked as `kind`."""
 
     def change(band: Band) -> Tree:
         members = tuple(
@@ -109,7 +109,7 @@ def refuse_kinds(
 def mapped_instead(
     refused: RefusedStep, names: tuple[str, ...], step: Callable[[tuple[str, ...]], Transform]
 ) -> Iterator[Repair]:
-    """Yield the step for those of the loops that are free, and what can stand in for the rest."""
+    """Yield the step for the parallel ones of the loops, and alternatives for the others."""
     if refused.violation.fault is not Fault.CONCURRENT:
         return
     label, positions = named_loops(refused.tree, names, str(step(names)))

@@ -1,10 +1,9 @@
-"""Overlap: several time steps of a stencil in one tile, which computes again what it needs of its
-neighbours.
+"""Overlap: run several time steps of a stencil in one tile, which recomputes its halo.
 
-In: a loop over time steps, how many of them, the sizes of tiles.  Out: two nests of tiles that take
-turns: each copies a tile and its surroundings in, runs the time steps on the copy, copies the tile
-out, the first one into a second array, the other one back.
-Refuses (PO0344): statements that read at no constant distance, or what they compute themselves.
+In: a loop over time steps, their number, the sizes of tiles.  Out: two nests of tiles, ping-pong
+buffered: each copies a tile and its halo in, runs the time steps on the copy, and copies the tile
+out, one nest into a second array, the other one back.
+Refuses (PO0344): statements that read at distances that are not constant, or their own results.
 """
 
 from __future__ import annotations
@@ -43,16 +42,16 @@ class Overlap(DataStep):
         plan = self.plan(tree, scop)
         region = plan.region
         try:
-            made, whole = plan.turns(str(self))
+            made, whole = plan.phases(str(self))
         except NoHalo as error:
             raise self._refused(error) from error
         new, placed_tree = place_phases(region, made, whole)
-        copies = {s.name for turn in made.turns for s in (*turn.before, *turn.after)}
+        copies = {s.name for phase in made.phases for s in (*phase.before, *phase.after)}
         copies |= {statement.name for statement in made.first}
         same = {n: o for n, o in region.same.items() if n not in region.values}
         again: set[str] = set()
-        for turn in made.turns:
-            for statement, old in zip(turn.steps, made.olds, strict=True):
+        for phase in made.phases:
+            for statement, old in zip(phase.steps, made.olds, strict=True):
                 own = Origin(old.name, tuple(map(Iter, old.iters)))
                 same[statement.name] = region.same.get(old.name, own)
                 again.add(statement.name)

@@ -1,6 +1,6 @@
-"""Copies between arrays and their parts in tiles, and sets of the points of tiles.
+"""Build copies between arrays and their tiles, and sets of the points of tiles.
 
-In: an array's part in a tile, what of it is copied.  Out: statements; sets over names of loops.
+In: an array's footprint in a tile, the elements to copy.  Out: statements; sets over loop names.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from polyopt.transforms.region import fresh_name
 
 @dataclass(frozen=True, eq=False)
 class Copier:
-    """Makes copies between an array and its part in a tile of `loops`; `names` are taken."""
+    """Builds copies between an array and its part in a tile of `loops`; `names` are taken."""
 
     params: tuple[str, ...]
     loops: tuple[str, ...]
@@ -60,7 +60,7 @@ def copy_of(
 
 
 def lifted(space: isl.Space, names: Iterable[str], values: isl.Set) -> isl.Set:
-    """Return the points of `space` whose coordinates called `names` are in `values`."""
+    """Return the points of `space` whose coordinates `names` are in `values`."""
     places = places_of(isl.Set.universe(space), tuple(map(Iter, names)))
     return places.intersect_range(values.reset_tuple_id()).domain()
 
@@ -76,6 +76,6 @@ def places_of(domain: isl.Set, index: Sequence[Expr]) -> isl.Map:
 
 
 def between(value: Expr, start: Expr, count: int) -> tuple[Compare, Compare]:
-    """Return that `value` is one of `count` numbers from `start` on."""
+    """Return the condition that `value` is one of `count` numbers from `start` on."""
     end = add(start, integer(count))
     return Compare(CompareOp.GE, value, start), Compare(CompareOp.LT, value, end)

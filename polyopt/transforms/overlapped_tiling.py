@@ -1,9 +1,9 @@
-"""What runs in tiles of several time steps: domains of the statements, copies in and out.
+"""Build overlapped tiles of several time steps: domains of statements, copies in and out.
 
 In: the region of a loop over time steps, sizes.  Out: `PingPong`, and the Scop with the arrays of
-tiles in it.  Refuses (`NoHalo`): what fits no tile.
-An array of which a time step needs values of the step before is carried: copied in and out in every
-turn.  Others start with what is never written, and are copied out after the last time step.
+tiles.  Refuses (`NoHalo`): regions without halos.
+An array whose values a time step reads from the step before is carried: copied in and out in every
+phase.  Others start undefined and are copied out after the last time step.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from polyopt.transforms.ping_pong import Phase, PingPong
 from polyopt.transforms.region import Region, fresh_name
 
 NAMES = ("there", "back")
-"""The turns: what one writes into the second array the other reads there."""
+"""The phases: the first writes the second array, which the other reads."""
 PIECES = 8
 """Boxes of elements that are never written, for each of which there is a copy."""
 
@@ -37,8 +37,8 @@ PIECES = 8
 class OverlapPlan:
     """`statements` run `steps` iterations of the region's loop in tiles of `sizes` elements.
 
-    `outer` are names for the loops around it, `tiles` all loops around a tile's code: those, pairs
-    of turns, the tiles; `elements` are names for subscripts.
+    `outer` are names for the loops around it, `tiles` for all loops around a tile's code: `outer`,
+    pairs of phases, the tiles; `elements` are names for subscripts.
     """
 
     region: Region
@@ -83,7 +83,7 @@ class OverlapPlan:
 
     @property
     def pair(self) -> Expr:
-        """The number of a pair of turns."""
+        """The number of a pair of phases."""
         return Iter(self.tiles[len(self.outer)])
 
     @cached_property
@@ -141,7 +141,7 @@ class OverlapPlan:
 
     @cached_property
     def carried(self) -> frozenset[str]:
-        """The arrays of which a time step needs what was there before it."""
+        """The arrays of which a time step reads values from before it."""
         flow = Dataflow(rebased(self.region.scop, self.region.tree))
         names = {s.name for s in self.statements}
         found = set()
@@ -156,7 +156,7 @@ class OverlapPlan:
     def _is_from_before(
         self, reader: Statement, writers: isl.UnionMap, initial: isl.UnionMap, names: set[str]
     ) -> bool:
-        """Tell whether an element that is written in the loop is read as it was before a step."""
+        """Tell whether a step reads elements that earlier steps of the loop write."""
         pairs: list[isl.Map] = []
         writers.foreach_map(pairs.append)
         loops = self.region.map_loops(reader.name)
@@ -183,7 +183,7 @@ class OverlapPlan:
 
     @cached_property
     def running(self) -> isl.Set:
-        """`{ [tiles, element] }` of the tiles that there are: some element of theirs is written."""
+        """`{ [tiles, element] }` of the tiles of which some element is written."""
         first = len(self.outer)
         pairs = space_of(self.params, (*self.tiles[: first + 1], "$t"))
         time = lifted(pairs, (*self.outer, "$t"), self.times)
@@ -206,7 +206,7 @@ class OverlapPlan:
         return coalesced(result.intersect(lifted(self.space, names, coalesced(tiles))))
 
     def _around(self, margins: Sequence[tuple[int, int]]) -> Iterator[Compare]:
-        """Yield that an element is in a tile or in so many around it."""
+        """Yield the conditions that an element is in a tile widened by `margins`."""
         tiles = self.tiles[len(self.outer) + 1 :]
         for at, tile, size, (below, above) in zip(
             self.elements, tiles, self.sizes, margins, strict=True
@@ -215,7 +215,7 @@ class OverlapPlan:
             yield from between(Iter(at), start, below + size + above)
 
     def near(self, margins: Sequence[tuple[int, int]]) -> isl.Set:
-        """Return `{ [tiles, element] }` of the elements in a tile or in so many around it."""
+        """Return `{ [tiles, element] }` of the elements in tiles widened by `margins`."""
         result = self.running
         for condition in self._around(margins):
             result = result.intersect(condition_set(condition, self.space))
@@ -226,7 +226,7 @@ class OverlapPlan:
         return lifted(self.space, (*self.outer, *self.elements), elements)
 
     def last(self, number: int) -> isl.Set:
-        """Return `{ [tiles, element] }` of the turn that has the last time step."""
+        """Return `{ [tiles, element] }` of the phase with the last time step."""
         space = space_of(self.params, (*self.outer, "$t"))
         whole = isl.Set.universe(space).intersect(lifted(space, (*self.outer, "$t"), self.times))
         around = places_of(whole, tuple(map(Iter, self.outer))).reverse()
@@ -240,11 +240,11 @@ class OverlapPlan:
         return lifted(self.space, self.tiles[: len(self.outer) + 1], result)
 
     def _start(self, number: int) -> Expr:
-        """Return the first time step of a turn."""
+        """Return the first time step of a phase."""
         return add(mul(integer(2 * self.steps), self.pair), integer(number * self.steps))
 
     def margins(self, array: str) -> tuple[tuple[int, int], ...]:
-        """Return how far around a tile an array is touched."""
+        """Return the widths of an array's halo around a tile."""
         found = []
         for dim in range(len(self.sizes)):
             below, above = [0], [0]
@@ -260,8 +260,8 @@ class OverlapPlan:
 
     # -- statements
 
-    def turns(self, step: str) -> tuple[PingPong, Scop]:
-        """Return what runs in place of the region, and the Scop with the arrays that it needs."""
+    def phases(self, step: str) -> tuple[PingPong, Scop]:
+        """Return the phases that replace the region, and the Scop with the arrays they need."""
         self.check_steady()
         names = {s.name for s in self.region.scop.statements}
         arrays = {a.name for a in self.region.scop.arrays} | set(self.params)
@@ -283,7 +283,7 @@ class OverlapPlan:
             seconds[name] = Array(other, array.dtype, array.shape, Role.TEMP)
         scop = replace(scop, arrays=(*scop.arrays, *seconds.values()))
         firsts = tuple(self._start_of(a, seconds[a], names) for a in seconds)
-        turns = []
+        phases = []
         for number, own in enumerate(made):
             before: list[Statement] = []
             after: list[Statement] = []
@@ -300,19 +300,19 @@ class OverlapPlan:
                 before += self._copies_in(copier, name, second, number)
                 after += self._copies_out(copier, name, second, number)
             steps = tuple(scop.statement(s.name) for s in own)
-            turns.append(Phase(NAMES[number], tuple(before), steps, tuple(after)))
-        for turn in turns:
-            for s in (*turn.before, *turn.after):
+            phases.append(Phase(NAMES[number], tuple(before), steps, tuple(after)))
+        for phase in phases:
+            for s in (*phase.before, *phase.after):
                 values[s.name] = tuple(map(Iter, self.tiles))
         for s in firsts:
             values[s.name] = tuple(map(Iter, self.outer))
         result = PingPong(
-            firsts, tuple(turns), self.statements, values, self.tiles, len(self.outer)
+            firsts, tuple(phases), self.statements, values, self.tiles, len(self.outer)
         )
         return result, scop
 
     def _again(self, statement: Statement, number: int, names: set[str]) -> Statement:
-        """Return a statement of the region as one turn runs it, in all tiles that need it."""
+        """Return a statement of the region as one phase runs it, in all tiles that need it."""
         name = fresh_name(f"{statement.name}_{NAMES[number]}", names)
         names.add(name)
         first = len(self.outer)
@@ -359,7 +359,7 @@ class OverlapPlan:
         return Local.around(region, region.scop.array(array), boxes, wish, step)
 
     def _start_of(self, array: str, second: Array, names: set[str]) -> Statement:
-        """Return the copy of an array into the second one, before all turns."""
+        """Return the copy of an array into the second one, before all phases."""
         name = fresh_name(f"{array}_start", names)
         names.add(name)
         iters = (*self.outer, *self.elements)
@@ -431,7 +431,7 @@ def _check(statement: Statement, values: tuple[Expr, ...], rank: int) -> None:
 
 
 def _names(statements: Iterable[Statement], rank: int) -> list[str]:
-    """Return what the dimensions are called: after the first statement's own loops."""
+    """Return names for the dimensions, after the first statement's own loops."""
     found = [f"e{dim}" for dim in range(rank)]
     for dim in range(rank):
         for statement in statements:

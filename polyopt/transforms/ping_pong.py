@@ -1,7 +1,7 @@
-"""Two nests of tiles that take turns in place of one loop over time steps.
+"""Replace a loop over time steps by two alternating nests of tiles.
 
-In: a region, the statements of each turn.  Out: the Scop and its tree: a loop over pairs of turns,
-in each turn a nest of tiles: copies in, the time steps, copies out.
+In: a region, the statements of each phase.  Out: the Scop and its tree: a loop over pairs of
+phases, in each phase a nest of tiles: copies in, the time steps, copies out.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from polyopt.transforms.region import NewNest, Region, loop_nest
 
 @dataclass(frozen=True, eq=False)
 class Phase:
-    """One turn, called `name` in labels; `steps` are the statements of the region, in order."""
+    """One phase, called `name` in labels; `steps` are the statements of the region, in order."""
 
     name: str
     before: tuple[Statement, ...]
@@ -38,20 +38,20 @@ class Phase:
 
     @property
     def statements(self) -> tuple[Statement, ...]:
-        """All of them, in the order of the text."""
+        """All statements of the phase, in textual order."""
         return (*self.before, *self.steps, *self.after)
 
 
 @dataclass(frozen=True, eq=False)
 class PingPong:
-    """What stands in place of a region: `first` runs once, then the turns, again and again.
+    """The replacement of a region: `first` runs once, then the phases alternate.
 
-    `values` are the loops of a turn's tiles for each of its statements: loops around the region's,
-    pairs of turns, tiles; `olds` the statements that those of `steps` stand for.
+    `values` are the loops of a phase's tiles for each of its statements: loops around the region's,
+    pairs of phases, tiles; `olds` the statements that those of `steps` stand for.
     """
 
     first: tuple[Statement, ...]
-    turns: tuple[Phase, ...]
+    phases: tuple[Phase, ...]
     olds: tuple[Statement, ...]
     values: Mapping[str, tuple[Expr, ...]]
     tiles: tuple[str, ...]
@@ -69,7 +69,7 @@ def place_phases(region: Region, made: PingPong, scop: Scop) -> tuple[Scop, Tree
         elif not done:
             done = True
             statements += made.first
-            statements += (s for turn in made.turns for s in turn.statements)
+            statements += (s for phase in made.phases for s in phase.statements)
     new = replace(scop, statements=tuple(statements))
     tree = _Rebuilding(region, made).walk(region.tree, 0)
     assert tree is not None
@@ -78,14 +78,14 @@ def place_phases(region: Region, made: PingPong, scop: Scop) -> tuple[Scop, Tree
 
 @dataclass(frozen=True, eq=False)
 class _Rebuilding:
-    """Rebuilds the tree of a region on the way to its loop."""
+    """Rebuilds the tree of a region along the path to its loop."""
 
     region: Region
     made: PingPong
 
     @property
     def every(self) -> tuple[Statement, ...]:
-        return (*self.made.first, *(s for turn in self.made.turns for s in turn.statements))
+        return (*self.made.first, *(s for phase in self.made.phases for s in phase.statements))
 
     def walk(self, tree: Tree, level: int) -> Tree | None:
         """Return the tree, `level` loops below the root; None where the loop is not inside."""
@@ -119,7 +119,7 @@ class _Rebuilding:
         return Filter(_without(part.domain, self.made.olds).union(_domain(self.every)), below)
 
     def outer(self, member: BandMember, level: int) -> BandMember:
-        """Return a loop around the region's with the value it has for the new statements."""
+        """Return a loop around the region's, extended to the new statements."""
         schedule = member.schedule
         for statement in self.made.olds:
             universe = isl.UnionSet.from_set(isl.Set.universe(statement.domain.get_space()))
@@ -127,7 +127,7 @@ class _Rebuilding:
         return replace(member, schedule=schedule.union_add(self.value(self.every, level)))
 
     def value(self, statements: Iterable[Statement], number: int) -> isl.UnionPwAff:
-        """Return the value of loop `number` of a turn's tiles."""
+        """Return the value of loop `number` of a phase's tiles."""
         result = isl.UnionPwAff.empty(self.region.scop.context.get_space())
         for s in statements:
             function = pw_aff(self.made.values[s.name][number], s.domain.get_space())
@@ -136,12 +136,12 @@ class _Rebuilding:
         return result
 
     def at(self, band: Band, level: int) -> Tree:
-        """Return what stands in place of the region's band."""
+        """Return the replacement of the region's band."""
         position = self.region.position
-        turns = tuple(s for turn in self.made.turns for s in turn.statements)
+        turns = tuple(s for phase in self.made.phases for s in phase.statements)
         time = BandMember(self.value(turns, self.made.outer), self.made.tiles[self.made.outer])
         parts = tuple(
-            Filter(_domain(turn.statements), self.turn(band, turn)) for turn in self.made.turns
+            Filter(_domain(phase.statements), self.phase(band, phase)) for phase in self.made.phases
         )
         label = fresh_label(self.region.tree, f"{band.label}.tile")
         pairs = Band(label, (time,), Sequence(parts))
@@ -161,33 +161,33 @@ class _Rebuilding:
             (statement,), loop_nest(self.region.tree, statement.name, statement, loops, names)
         )
 
-    def turn(self, band: Band, turn: Phase) -> Tree:
-        """Return the tiles of a turn."""
+    def phase(self, band: Band, phase: Phase) -> Tree:
+        """Return the tiles of a phase."""
         made, position = self.made, self.region.position
         tree = self.region.tree
         tiles = tuple(
-            BandMember(self.value(turn.statements, number), made.tiles[number])
+            BandMember(self.value(phase.statements, number), made.tiles[number])
             for number in range(made.outer + 1, len(made.tiles))
         )
-        parts = self.parts(turn)
-        inside: Tree = _pulled_tree(band.child, parts, f".{turn.name}", tree)
+        parts = self.parts(phase)
+        inside: Tree = _pulled_tree(band.child, parts, f".{phase.name}", tree)
         if position + 1 < len(band.members):
-            label = fresh_label(tree, f"{band.label}.inner.{turn.name}")
+            label = fresh_label(tree, f"{band.label}.inner.{phase.name}")
             rest = tuple(_pulled_member(member, parts) for member in band.members[position + 1 :])
             inside = Band(label, rest, inside)
-        steps = fresh_label(tree, f"{band.label}.{turn.name}.steps")
+        steps = fresh_label(tree, f"{band.label}.{phase.name}.steps")
         run = Band(steps, (_pulled_member(band.members[position], parts),), inside)
-        around = [self.alone(s, len(made.tiles)) for s in (*turn.before, *turn.after)]
+        around = [self.alone(s, len(made.tiles)) for s in (*phase.before, *phase.after)]
         filters = [Filter(nest.domain, nest.tree) for nest in around]
-        count = len(turn.before)
-        body = (*filters[:count], Filter(_domain(turn.steps), run), *filters[count:])
-        label = fresh_label(tree, f"{band.label}.{turn.name}")
+        count = len(phase.before)
+        body = (*filters[:count], Filter(_domain(phase.steps), run), *filters[count:])
+        label = fresh_label(tree, f"{band.label}.{phase.name}")
         return Band(label, tiles, Sequence(body) if len(body) > 1 else run)
 
-    def parts(self, turn: Phase) -> isl.UnionPwMultiAff:
-        """Return { instance of a turn -> instance before }."""
+    def parts(self, phase: Phase) -> isl.UnionPwMultiAff:
+        """Return { instance of a phase -> instance before }."""
         result = isl.UnionPwMultiAff.empty(self.region.scop.context.get_space())
-        for new, old in zip(turn.steps, self.made.olds, strict=True):
+        for new, old in zip(phase.steps, self.made.olds, strict=True):
             one = index_map(new.domain, old.name, tuple(map(Iter, old.iters)))
             function = isl.PwMultiAff.from_map(one)
             result = result.union_add(isl.UnionPwMultiAff.from_pw_multi_aff(function))
@@ -214,7 +214,7 @@ def _pulled_member(member: BandMember, parts: isl.UnionPwMultiAff) -> BandMember
 
 
 def _pulled_tree(tree: Tree, parts: isl.UnionPwMultiAff, suffix: str, whole: Tree) -> Tree:
-    """Return a subtree over the instances of a turn, its bands called after it."""
+    """Return a subtree over the instances of a phase, its bands named after it."""
     match tree:
         case Leaf():
             return tree

@@ -1,8 +1,8 @@
-"""Pipeline: copy ahead what later iterations of a loop inside a block need.
+"""Pipeline: start the copies of later iterations of a loop inside a block ahead of time.
 
 In: a loop that begins with copies into arrays of a block.  Out: the same tree with the loop marked;
 the copies move when loops for a device are made, and are proven there.
-Refuses: loops outside of a grid, loops across threads, loops that copy nothing first.
+Refuses: loops outside of a grid, loops across threads, loops that do not begin with copies.
 """
 
 from __future__ import annotations

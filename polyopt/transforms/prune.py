@@ -1,4 +1,4 @@
-"""A tree without the loops and parts that nothing runs in.
+"""Remove the loops and parts of a tree that run no instances.
 
 In: a tree, the instances that are left.  Out: the tree over them.
 """
@@ -13,7 +13,7 @@ from polyopt.schedule.tree import Band, Filter, Leaf, Sequence, Tree
 
 
 def pruned(tree: Tree, domain: isl.UnionSet) -> Tree:
-    """Return `tree` without the parts of sequences that hold no instance of `domain`."""
+    """Return `tree` without the parts of sequences that contain no instance of `domain`."""
     match tree:
         case Leaf():
             return tree

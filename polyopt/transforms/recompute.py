@@ -1,9 +1,10 @@
-"""Recompute: compute a temporary's values again where they are used, instead of storing them.
+"""Recompute: compute a temporary's values at their uses instead of storing them.
 
 In: a temporary, a loop that reads it.  Out: in every iteration of the loop, copies of its producers
-for the values that this iteration needs; the producers themselves when nobody else needs them.
+for the values that this iteration reads; the producers themselves are removed if nothing else
+reads the temporary.
 Refuses: a loop that does not read it or also writes it; producers under conditions on data; values
-made from others that are no longer there.
+whose operands were overwritten.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Recompute(DataStep):
         return RewrittenProgram(new, placed, kept_same, again=again_names)
 
     def _again(self, region: Region, array: Array, ref: LoopRef) -> _Again:
-        """Return what has to be computed again; raises `ScheduleError` PO0331, PO0334."""
+        """Return the instances to recompute; raises `ScheduleError` PO0331, PO0334."""
         readers = [region.scop.statement(name) for name in region.values]
         if not readers:
             raise ScheduleError(
@@ -98,9 +99,9 @@ class Recompute(DataStep):
 
 @dataclass(frozen=True, eq=False)
 class _Again:
-    """Instances to run again: `needed` is, by producer, { values of the loops -> instance }.
+    """Instances to recompute: `needed` is, by producer, { values of the loops -> instance }.
 
-    `touched` is { values of the loops -> element } of all that is then written or read.
+    `touched` is { values of the loops -> element } of all their accesses.
     """
 
     region: Region
@@ -149,7 +150,7 @@ class _Again:
 
 
 def _wanted(region: Region, array: str) -> isl.UnionMap:
-    """Return { values of the loops -> instances that what the iteration reads is made by }."""
+    """Return { values of the loops -> instances that produce what the iteration reads }."""
     flow = Dataflow(rebased(region.scop, region.tree))
     wanted, chain = flow.empty, flow.empty
     for statement in region.scop.statements:
@@ -170,7 +171,7 @@ def _wanted(region: Region, array: str) -> isl.UnionMap:
 
 
 def _elements(scop: Scop, statement: Statement, array: str, runs: isl.Map) -> list[isl.Map]:
-    """Return { values of the loops -> elements of the array that the runs touch }."""
+    """Return { values of the loops -> elements of the array that the instances access }."""
     accesses = (a for a in (statement.write, *statement.reads) if a.array == array)
     return [runs.apply_range(within(scop, access)) for access in accesses]
 
@@ -186,7 +187,7 @@ def _nest(region: Region, statement: Statement) -> NewNest:
 
 
 def _is_read(scop: Scop, array: str, producers: set[str]) -> bool:
-    """Tell whether anything but the producers themselves reads the array."""
+    """Tell whether other statements than the producers read the array."""
     return any(
         access.array == array
         for statement in scop.statements
@@ -196,7 +197,7 @@ def _is_read(scop: Scop, array: str, producers: set[str]) -> bool:
 
 
 def _without(scop: Scop, tree: Tree, array: str) -> tuple[Scop, Tree]:
-    """Return the program without an array that nobody reads, and without what writes it."""
+    """Return the program without an array that nothing reads, and without its producers."""
     statements = tuple(s for s in scop.statements if s.target.array != array)
     arrays = tuple(a for a in scop.arrays if a.name != array)
     left = replace(scop, statements=statements, arrays=arrays)

@@ -1,4 +1,4 @@
-"""What the names in a step stand for.
+"""Resolve the names in a step to loops.
 
 In: a tree and a name.  Out: the loop it means.
 Refuses: a name of no loop, of several loops, of a band where one loop is needed.
@@ -22,7 +22,7 @@ from polyopt.schedule.tree import (
 
 
 def loop(tree: Tree, name: str, step: str) -> LoopRef:
-    """Return the one loop `name` stands for; a band's label will do when the band has one loop.
+    """Return the loop called `name`; the label of a band with one loop will do.
 
     Raises `ScheduleError` PO0301, PO0302, PO0303.
     """

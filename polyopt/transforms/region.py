@@ -1,7 +1,7 @@
-"""The instances below one loop of a tree, and new statements among them.
+"""Restrict statements to the instances below a loop, and insert statements there.
 
 In: a Scop, its tree, a loop.  Out: the same program in which chosen statements have an iterator for
-every loop around them; the tree with nests of new statements at the begin or end of an iteration.
+every loop around them; the tree with nests of new statements at the start or end of an iteration.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from polyopt.schedule.tree import (
 class Region:
     """A loop's iterations: `loops` are the loops around and the loop itself, outermost first.
 
-    A whole nest has `position` -1, `loops` are those around it.  `values` gives, for each statement
-    that was entered, the value of every loop in `loops` as an expression over its iterators; `same`
-    what it stands for in the Scop before.
+    A whole nest has `position` -1, `loops` are those around it.  `values` gives, for each entered
+    statement, the value of every loop in `loops` as an expression over its iterators; `same` the
+    statement and instances that it stands for in the Scop before.
     """
 
     scop: Scop
@@ -57,7 +57,7 @@ class Region:
 
 
 def enter(scop: Scop, tree: Tree, ref: LoopRef, chosen: Iterable[str]) -> Region:
-    """Return the region of loop `ref`, the `chosen` statements' instances in it set apart."""
+    """Return the region of loop `ref` with the `chosen` statements' instances in it separated."""
     assert ref.position is not None
     return _entered(scop, tree, ref.label, ref.position, chosen)
 
@@ -104,7 +104,7 @@ def _entered(scop: Scop, tree: Tree, label: str, position: int, chosen: Iterable
 
 
 def levels(tree: Tree, ref: LoopRef) -> tuple[LoopRef, ...]:
-    """Return the loops from the outermost to `ref`, which is the last."""
+    """Return the loops from the outermost to `ref`, inclusive."""
     assert ref.position is not None
     above = _above(tree, ref.label)
     assert above is not None
@@ -179,7 +179,7 @@ class _Entry:
 
     @property
     def changed(self) -> bool:
-        """The statement has other instances than before."""
+        """Whether the statement has other instances than before."""
         return bool(self.fresh) or self.rest is not None
 
     def named(self, name: str) -> _Entry:
@@ -189,7 +189,7 @@ class _Entry:
 
     @property
     def origin(self) -> Origin:
-        """What an instance stands for."""
+        """The instance of the Scop before that an instance stands for."""
         return Origin(self.old.name, tuple(map(Iter, self.old.iters)))
 
     @property
@@ -208,13 +208,13 @@ class _Entry:
 
     @property
     def projection(self) -> isl.UnionPwMultiAff:
-        """new instance -> old instance."""
+        """{ new instance -> old instance }."""
         instances = index_map(self.domain, self.old.name, tuple(map(Iter, self.old.iters)))
         return isl.UnionPwMultiAff.from_pw_multi_aff(isl.PwMultiAff.from_map(instances))
 
 
 def _iterator_of(statement: Statement, domain: isl.Set, function: isl.PwAff) -> str | None:
-    """Return the iterator that a loop's value is on the whole domain, if it is one."""
+    """Return the iterator that equals a loop's value on the whole domain, if there is one."""
     for name in statement.iters:
         value = pw_aff(Iter(name), statement.domain.get_space()).intersect_domain(domain)
         if value.is_equal(function):
@@ -243,14 +243,14 @@ def _extended(
 
 
 def _moved(tree: Tree, scop: Scop, members: tuple[BandMember, ...], moves: list[_Entry]) -> Tree:
-    """Return the tree over the instances as they are called now."""
+    """Return the tree over the renamed instances."""
     levels = {id(member): level for level, member in enumerate(members)}
     names = frozenset(name for move in moves for name in (move.old.name, move.name))
     return _Moving(_parts(scop, moves), levels, moves, names).walk(tree)
 
 
 def _parts(scop: Scop, moves: list[_Entry]) -> isl.UnionPwMultiAff:
-    """Return { instance as it is called now -> instance before }."""
+    """Return { renamed instance -> instance before }."""
     gone = {move.old.name for move in moves if move.rest is None}
     parts = isl.UnionPwMultiAff.empty(scop.context.get_space())
     for statement in scop.statements:
@@ -267,7 +267,7 @@ def _parts(scop: Scop, moves: list[_Entry]) -> isl.UnionPwMultiAff:
 class _Moving:
     """Rebuilds a tree over renamed instances; `levels` numbers the loops around the moved ones.
 
-    What has nothing to do with the statements in `names` stays the object that it is.
+    Subtrees without statements of `names` stay the same objects.
     """
 
     parts: isl.UnionPwMultiAff
@@ -276,7 +276,7 @@ class _Moving:
     names: frozenset[str]
 
     def walk(self, node: Tree) -> Tree:
-        """Return the subtree, rebuilt."""
+        """Return the rebuilt subtree."""
         match node:
             case Leaf():
                 return node
@@ -355,7 +355,7 @@ def loop_nest(
 
 
 def place_nests(region: Region, before: tuple[NewNest, ...], after: tuple[NewNest, ...]) -> Tree:
-    """Return the region's tree with nests at the begin and the end of every iteration."""
+    """Return the region's tree with nests at the start and the end of every iteration."""
     nests = (*before, *after)
     if not nests:
         return region.tree
@@ -385,7 +385,7 @@ def place_nests(region: Region, before: tuple[NewNest, ...], after: tuple[NewNes
 def place_nests_around(
     region: Region, before: tuple[NewNest, ...], after: tuple[NewNest, ...]
 ) -> Tree:
-    """Return the region's tree with nests before and after the region's loop, or its nest.
+    """Return the region's tree with nests before and after the region's loop or nest.
 
     The loops around a loop are all of the region's but the last.
     """
@@ -412,7 +412,7 @@ def place_nests_around(
 
 
 def _flat(tree: Tree) -> Tree:
-    """Return the tree with sequences directly inside sequences joined to them."""
+    """Return the tree with directly nested sequences flattened."""
     match tree:
         case Leaf():
             return tree
@@ -439,7 +439,7 @@ def _below(region: Region, label: str) -> isl.UnionSet:
 
 @dataclass(frozen=True, eq=False)
 class _Opening:
-    """Opens the loops and filters above band `label` to new instances, and changes the band.
+    """Extends the loops and filters above band `label` to new instances, and changes the band.
 
     The first `depth` iterators of the new statements are the values of the loops.
     """

@@ -1,6 +1,6 @@
-"""Repairs that shift the statements of one loop against each other.
+"""Repair a parallel or reversed loop by aligning its statements.
 
-In: where a loop was not to run in parallel, or backwards.  Out: `Repair` candidates.
+In: a refused mark or reversal of a loop.  Out: `Repair` candidates.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from polyopt.transforms.shift import Shift
 
 
 def aligned(refused: RefusedStep, loop: LoopRef, mark: Transform) -> Iterator[Repair]:
-    """Yield `mark` after the statements of a loop were shifted so that no pair crosses iterations.
+    """Yield `mark` after shifts after which the loop carries no dependences.
 
     Every pair of statements has to depend at one constant distance (Callahan, "A global approach to
     detection of parallelism", 1987).
@@ -42,7 +42,7 @@ def aligned(refused: RefusedStep, loop: LoopRef, mark: Transform) -> Iterator[Re
 def _offsets(
     refused: RefusedStep, label: str, position: int, member: BandMember, names: list[str]
 ) -> dict[str, int] | None:
-    """Return by how much each statement is to be shifted for all distances to vanish, or None."""
+    """Return shifts of the statements for which all distances vanish, or None."""
     pairs = refused.every(label)
     for outer in find_band(refused.tree, label).members[:position]:
         pairs = pairs.eq_at_multi_union_pw_aff(outer.function)
@@ -62,7 +62,7 @@ def _offsets(
 
 
 def _constant(member: BandMember, pairs: isl.Map) -> int | None:
-    """Return the distance of all pairs in a loop, if it is one number."""
+    """Return the distance of all pairs in a loop, if it is constant."""
     distances = distance_vectors((member,), isl.UnionMap.from_map(pairs))
     if distances.is_empty():
         return None

@@ -1,6 +1,6 @@
-"""Repairs that change loops of one band first: skewed, or one of them reversed.
+"""Repair steps on a band by skewing its loops or reversing one of them first.
 
-In: where a step was refused.  Out: `Repair` candidates, for the judge to accept or not.
+In: a refused step.  Out: `Repair` candidates, which the legality check accepts or not.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from polyopt.transforms.skew import Skew
 def reversed_first(
     refused: RefusedStep, label: str, count: int, *then: Transform
 ) -> Iterator[Repair]:
-    """Yield `then` after an inner one of the first `count` loops of a band runs backwards."""
+    """Yield `then` after reversing an inner one of the first `count` loops of a band."""
     for position in range(1, count):
         step = Reverse(name_of(refused.tree, label, position))
         yield Repair(RepairKind.REVERSE, (step, *then))
@@ -28,7 +28,7 @@ def reversed_first(
 def skewed_first(
     refused: RefusedStep, label: str, count: int, *then: Transform
 ) -> Iterator[Repair]:
-    """Yield `then` after the skews that make the first `count` loops of a band permutable."""
+    """Yield `then` after skews that make the first `count` loops of a band permutable."""
     band = find_band(refused.tree, label)
     factors = permuting_factors(band.members[:count], refused.ordering(label))
     if factors:
@@ -43,10 +43,10 @@ def skews(tree: Tree, label: str, factors: tuple[Factor, ...]) -> tuple[Transfor
 
 
 def wavefront_steps(refused: RefusedStep, label: str, inner: int) -> tuple[Transform, ...] | None:
-    """Return the steps after which loop `inner` of a band is free of dependences, or None.
+    """Return steps after which loop `inner` of a band carries no dependences, or None.
 
-    Once no distance is negative, the outermost loop plus all others separates every pair, and
-    only it (Lamport, "The parallel execution of DO loops", 1974).
+    Once no distance is negative, the sum of the outermost loop and all others separates every pair,
+    and only it does (Lamport, "The parallel execution of DO loops", 1974).
     """
     members = find_band(refused.tree, label).members
     factors = permuting_factors(members, refused.every(label))

@@ -1,6 +1,6 @@
-"""Repairs that give the iterations of a loop memory of their own: copies, partial results.
+"""Repair marks by giving the iterations of a loop memory of their own: copies, partial results.
 
-In: where a mark was refused.  Out: `Repair` candidates.
+In: a refused mark.  Out: `Repair` candidates.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OWN = (Role.TEMP, Role.INOUT, Role.OUTPUT)
 
 
 def own_copies(refused: RefusedStep, loop: str, mark: Transform) -> Iterator[Repair]:
-    """Yield `mark` after every array that keeps the loop from it has a copy per iteration."""
+    """Yield `mark` after expanding every array that carries violated dependences."""
     names = dict.fromkeys(d.array for d in _in_the_way(refused))
     if names and all(refused.scop.array(name).role in _OWN for name in names):
         copies = tuple(Expand(name, (loop,)) for name in names)
@@ -36,7 +36,7 @@ def own_copies(refused: RefusedStep, loop: str, mark: Transform) -> Iterator[Rep
 def partial_results(
     refused: RefusedStep, loop: LoopRef, mark: Callable[[str], Transform]
 ) -> Iterator[Repair]:
-    """Yield the reductions that keep a loop from running in parallel split into partial results."""
+    """Yield `mark` after splitting the reductions that the loop carries into partial results."""
     found = _in_the_way(refused)
     statements = dict.fromkeys(d.source for d in found)
     if not found or any(not d.reduction for d in found):
@@ -50,7 +50,7 @@ def partial_results(
 
 
 def _in_the_way(refused: RefusedStep) -> list[Dependence]:
-    """Return the dependences of which pairs were violated."""
+    """Return the dependences with violated pairs."""
     return [
         d
         for d in refused.dependences.memory

@@ -1,6 +1,6 @@
-"""Repairs that apply a refused step to other loops, and the names of loops.
+"""Repair steps by applying them to other loops; name loops.
 
-In: where a step was refused, how it is applied.  Out: `Repair` candidates.
+In: a refused step, a way to apply it.  Out: `Repair` candidates.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from polyopt.schedule.tree import LoopRef, Tree, bands, find_band
 
 
 def name_of(tree: Tree, label: str, position: int) -> str:
-    """Return the shortest name of a loop: its iterator where no other loop or band has it."""
+    """Return the shortest name of a loop: its iterator if that is unique."""
     name = find_band(tree, label).members[position].name
     others = [m.name for band in bands(tree) for m in band.members]
     taken = {band.label for band in bands(tree)}
@@ -23,7 +23,7 @@ def name_of(tree: Tree, label: str, position: int) -> str:
 
 
 def loops_nearby(tree: Tree, loop: LoopRef) -> Iterator[tuple[str, int]]:
-    """Yield the other loops of the same nest: those of the band, those inside, those around."""
+    """Yield the other loops of the nest: in the band, inside it, around it."""
     own = find_band(tree, loop.label)
     inside = [band.label for band in bands(own.child)]
     around = [

@@ -1,6 +1,6 @@
-"""Repairs of a loop that cannot run in parallel or in lanes: other loops, wavefronts, split bodies.
+"""Repair parallel or vector marks: other loops, wavefronts, distributed bodies.
 
-In: where a mark was refused, and how another loop is marked.  Out: `Repair` candidates.
+In: a refused mark, a way to mark another loop.  Out: `Repair` candidates.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Mark = Callable[[str], Transform]
 
 
 def marked_instead(refused: RefusedStep, loop: LoopRef, mark: Mark) -> Iterator[Repair]:
-    """Yield what can be parallel, or in lanes, where `loop` cannot."""
+    """Yield marks of loops that can be parallel, or vectorized, where `loop` cannot."""
     assert loop.position is not None
     tree = refused.tree
     if refused.violation.fault is not Fault.CONCURRENT:
@@ -39,7 +39,7 @@ def marked_instead(refused: RefusedStep, loop: LoopRef, mark: Mark) -> Iterator[
 
 
 def _split(refused: RefusedStep, loop: LoopRef, mark: Mark) -> Iterator[Repair]:
-    """Yield the loop's body split into loops of their own, each marked that can be."""
+    """Yield the loop distributed over its body, with marks on all legal parts."""
     band = find_band(refused.tree, loop.label)
     assert loop.position is not None
     if not isinstance(band.child, Sequence):
@@ -56,7 +56,7 @@ def _split(refused: RefusedStep, loop: LoopRef, mark: Mark) -> Iterator[Repair]:
 
 
 def _wavefronts(refused: RefusedStep, loop: LoopRef, mark: Mark) -> Iterator[Repair]:
-    """Yield the wavefronts of the loop's band, and of the bands around it."""
+    """Yield wavefronts of the loop's band, and of the bands around it."""
     tree = refused.tree
     band = find_band(tree, loop.label)
     wanted = loop.position or 1
@@ -69,7 +69,7 @@ def _wavefronts(refused: RefusedStep, loop: LoopRef, mark: Mark) -> Iterator[Rep
 
 
 def _rescheduled(refused: RefusedStep, mark: Mark) -> Iterator[Repair]:
-    """Yield the affine scheduler's order with its outermost free loop marked."""
+    """Yield the affine scheduler's order with its outermost parallel loop marked."""
     step = Affine(Fusion.MIN)
     found = refused.schedule.attempt(*refused.done, step)
     if found is None:

@@ -1,6 +1,6 @@
-"""Repairs that delay a nest before it is fused, or run it in another order.
+"""Repair fusions by shifting, reversing or interchanging a nest first.
 
-In: where a fusion was refused.  Out: `Repair` candidates with the least delays.
+In: a refused fusion.  Out: `Repair` candidates with the least shifts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_DELAY = 64
 def delayed(
     refused: RefusedStep, fuse: Transform, first: str, second: str, count: int
 ) -> Iterator[Repair]:
-    """Yield the fusion of two nests after the second was delayed, reversed, or interchanged."""
+    """Yield the fusion of two nests after the second was shifted, reversed or interchanged."""
     tree = refused.tree
     delays = _delays(refused, fuse, first, second, count)
     if delays is not None:
@@ -49,7 +49,7 @@ def delayed(
 def _delays(
     refused: RefusedStep, fuse: Transform, first: str, second: str, count: int
 ) -> tuple[int, ...] | None:
-    """Return by how much each joint loop of the second nest must be late, or None."""
+    """Return the shift of each common loop of the second nest that makes fusion legal, or None."""
     tree = refused.tree
     one, two = find_band(tree, first), find_band(tree, second)
     joint = count or min(len(one.members), len(two.members))

@@ -2,7 +2,7 @@
 
 In: a reduction, a loop.  Out: partial results that start at the operator's identity, the reduction
 into them, their combination in the loop's order.
-Refuses: a statement that is no reduction or whose order counts; an element that something else uses
+Refuses: a statement that is not a reassociable reduction; an element that other statements access
 in the loop.
 """
 
@@ -114,9 +114,9 @@ class Rfactor(DataStep):
         )
 
     def _check_alone(self, region: Region, name: str) -> None:
-        """Check that nothing else in the loop touches the reduction's elements.
+        """Check that no other statement in the loop accesses the reduction's elements.
 
-        Loops around being equal, the partial results are combined only after the loop.
+        For equal loops around, the partial results are combined only after the loop.
         """
         scop = region.scop
         statement = scop.statement(name)
@@ -210,7 +210,7 @@ def _combination(local: Local, name: str, reduction: Statement, wish: str) -> St
 def _simple(domain: isl.Set, position: int) -> isl.Set:
     """Return a domain with the same iterations around loop `position`, without its divisions.
 
-    A partial result of an iteration that has no terms stays at the identity.
+    The partial result of an iteration without terms stays at the identity.
     """
     dim = isl.dim_type.set
     around = domain.project_out(dim, position, 1).insert_dims(dim, position, 1)

@@ -1,8 +1,8 @@
-"""Scan: let threads of a device make a recurrence `a[i] = a[i - 1] op x` together.
+"""Scan: run a recurrence `a[i] = a[i - 1] op x` as a parallel scan on a device.
 
-In: the loop of a recurrence.  Out: the same tree with the loop marked; its order stays, in which a
-grouping of the terms is all that is free, so it is always legal.
-Refuses: statements that are no such recurrence, or whose last bits tell the grouping (PO0346).
+In: the loop of a recurrence.  Out: the same tree with the loop marked; only the grouping of the
+terms changes, so it is always legal.
+Refuses: statements that are not such a recurrence, or not reassociable (PO0346).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Scan:
         return change_loop(tree, self.loop, str(self), lambda m: replace(m, kind=LoopKind.SCAN))
 
     def _check(self, statement: Statement) -> None:
-        """Refuse what is no recurrence of terms whose grouping is free."""
+        """Refuse a statement that is not a reassociable recurrence."""
         try:
             if not isinstance(statement.value, Binary) or statement.guard is not None:
                 raise NoScan("it is no operation on what is there, in every iteration")

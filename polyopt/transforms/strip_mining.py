@@ -1,7 +1,7 @@
-"""One loop of a band in two, the others as they are: what strips and hands have in common.
+"""Strip-mine one loop of a band in place: the common part of `strip` and `deal`.
 
-In: a tree, a loop, a size, how a member is split.  Out: the tree with two members for the loop.
-Refuses: a size under 1, a loop that is not there.
+In: a tree, a loop, a size, a rule that splits a member.  Out: the tree with two members for the
+loop.  Refuses: a size under 1, a name of no loop.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def strip_mine(
     step: str,
     halves: Callable[[BandMember, int], tuple[BandMember, BandMember]],
 ) -> Tree:
-    """Return `tree` with the loop `name` in two; raises `ScheduleError` PO0301 to PO0303."""
+    """Return `tree` with the loop `name` split in two; raises `ScheduleError` PO0301 to PO0303."""
     ref = loop(tree, name, step)
     (number,) = checked_sizes((size,), step)
     assert ref.position is not None

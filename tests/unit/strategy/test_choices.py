@@ -246,7 +246,7 @@ def test_threads():
 def test_wavefronts_and_strips_at_small_sizes(make, monkeypatch):
     """The same steps as for large arrays, with tiles that several tests' sizes fill."""
     monkeypatch.setattr(tiling, "STRIP", 3)
-    monkeypatch.setattr(tiling, "tile_sizes", lambda *_: (2, 3))
+    monkeypatch.setattr(tiling, "wavefront_tile_sizes", lambda *_: (2, 3))
     schedule = parallelize_outer(source_schedule(make()), Machine())
     assert any(kind == "parallel" for _, kind in kinds(schedule))
     assert_computes(make(), *schedule.trace)
