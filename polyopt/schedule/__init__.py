@@ -1,6 +1,6 @@
-"""Dependences, schedule trees, and the judge that proves or refuses a schedule.
+"""Dependences, schedule trees, and the legality check that proves or refuses a schedule.
 
-The modules that are named here serve refusals, some steps and some modes: imported on use.
+Refusals, some steps and some modes alone use the modules named here: imported on use.
 """
 
 from __future__ import annotations

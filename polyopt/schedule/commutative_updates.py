@@ -1,7 +1,7 @@
-"""Updates of one element whose order cannot be seen, by several statements and of what they read.
+"""Recognize exactly commutative updates, whose order is not observable.
 
 In: a statement.  Out: its operation, where `a[i] = a[i] op x` gives the same bits in any order:
-operations on integers and booleans that are associative and commutative, and `x` never the element
+associative and commutative operations on integers and booleans, `x` never reading the element
 itself.  `x` may read other elements of the array: these reads keep their order with its updates.
 """
 
@@ -13,7 +13,7 @@ from polyopt.ir.scop import Access, Statement
 
 
 def commutative_operation(statement: Statement) -> BinaryOp | None:
-    """Return the operation by which a statement updates its element in an order nobody sees."""
+    """Return the operation of a statement's exactly commutative update, or None."""
     target, value = statement.target, statement.value
     if not isinstance(value, Binary) or not is_exact(value.op, target.dtype):
         return None
@@ -27,7 +27,7 @@ def commutative_operation(statement: Statement) -> BinaryOp | None:
 
 
 def reads_itself_once(statement: Statement) -> bool:
-    """Tell whether a statement reads the element that it writes once, and else other elements."""
+    """Tell whether a statement reads its target once, and otherwise other elements."""
     array = statement.target.array
     others = [a for a in statement.reads if a.array == array and not is_own(statement, a)]
     return sum(is_own(statement, access) for access in statement.reads) == 1 and all(
@@ -36,5 +36,5 @@ def reads_itself_once(statement: Statement) -> bool:
 
 
 def is_own(statement: Statement, access: Access) -> bool:
-    """Tell whether an access is to the element that its statement writes."""
+    """Tell whether an access is to its statement's target."""
     return (access.array, access.index) == (statement.target.array, statement.target.index)

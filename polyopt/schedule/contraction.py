@@ -1,7 +1,7 @@
-"""How far inside the loops a temporary's values stay.
+"""Find the loops inside whose iterations the values of temporaries live.
 
-In: a schedule tree.  Out: for each temporary the innermost loop of which every iteration computes
-all the values it uses: there one iteration's cells are enough storage (array contraction: Gao,
+In: a schedule tree.  Out: for each temporary the innermost loop every iteration of which computes
+all the values that it uses: one iteration's cells suffice as storage there (array contraction: Gao,
 Olsen, Sarkar, Thekkath, "Collective loop fusion for array contraction", 1992).
 """
 
@@ -21,7 +21,7 @@ from polyopt.schedule.tree import Band, Filter, Leaf, Sequence, Tree
 def contraction_loops(
     scop: Scop, tree: Tree, wanted: Callable[[Array], bool] = lambda _: True
 ) -> dict[str, str]:
-    """Return temporary -> the loop (`L0[1]`) inside whose iterations its values live and die.
+    """Return temporary -> the innermost loop (`L0[1]`) whose iterations contain its live ranges.
 
     A temporary whose values cross iterations of every loop, that several nests use, or that is not
     `wanted` is absent.
@@ -32,7 +32,7 @@ def contraction_loops(
 def contraction_nests(
     scop: Scop, tree: Tree, wanted: Callable[[Array], bool] = lambda _: True
 ) -> dict[str, tuple[str, ...]]:
-    """Return temporary -> the loops inside whose iterations its values stay, outermost first."""
+    """Return temporary -> all loops whose iterations contain its live ranges, outermost first."""
     found = {}
     for array in scop.arrays:
         if array.role is Role.TEMP and wanted(array):
@@ -63,18 +63,18 @@ def _known_life(scop: Scop, array: str) -> _Life:
 
 @dataclass(frozen=True, eq=False)
 class _Same:
-    """Another order of a Scop in which the lives of `arrays` are the same."""
+    """Another order of a Scop in which the live ranges of `arrays` are the same."""
 
     scop: Scop
     arrays: frozenset[str]
 
 
 def keep_lives(old: Scop, new: Scop, changed: frozenset[str]) -> None:
-    """Note in `new` which temporaries live as in `old`: none of `changed`, none in new instances.
+    """Record in `new` the temporaries with the live ranges of `old`, except those in `changed`.
 
-    `new` keeps the dependences of `old`: all that it may reorder are the updates of one reduction.
-    With the write before and the read after them they are in one iteration of a loop in both
-    orders, or in neither.
+    `new` keeps the dependences of `old` and may reorder only the updates of one reduction.  These
+    are in one iteration of a loop, with the write before and the read after them, in both orders or
+    in neither.  Temporaries with new instances are left out.
     """
     if old.params != new.params or not old.context.plain_is_equal(new.context):
         return
@@ -97,9 +97,9 @@ def _arrays(statement: Statement) -> set[str]:
 
 @dataclass(frozen=True, eq=False)
 class _Life:
-    """What the Scop does with a temporary: `flow` is last write -> read.
+    """The dataflow of a temporary: `flow` is last write -> read.
 
-    `is_initialised`: every read gets what the Scop has written.
+    `is_initialised`: every read gets a value that the Scop has written.
     """
 
     flow: isl.UnionMap

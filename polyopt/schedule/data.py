@@ -1,4 +1,4 @@
-"""What proves steps that change where values are kept.
+"""Prove data steps, which change where values are stored.
 
 In: a proven schedule's Scop and tree, a step.  Out: an equal Scop and the tree that runs it.
 Refuses: a step after which a read would get another value, with that read as the witness (PO0316).
@@ -48,9 +48,9 @@ class ValueWitness:
 def renewed_by_all(
     steps: Sequence[DataStep], tree: Tree, known: Dependences
 ) -> tuple[Dependences, Tree, Tree] | None:
-    """Return `renewed` after several steps, judged once; None where some do more than move values.
+    """Return `renewed` after several steps, checked once; None if some recompute or copy instances.
 
-    Their differences add up: all instances are what they were.
+    Only steps that keep all instances can be checked together.
     """
     scop, last = known.scop, tree
     for step in steps:
@@ -70,10 +70,9 @@ def renewed(
 ) -> tuple[Dependences, Tree, Tree]:
     """Return the new Scop, in the order of its tree, with its dependences, and the tree.
 
-    `made` is what the step makes, where that is known.
-
-    `known` are the dependences of the Scop that `tree` runs.  The new tree is still to be judged,
-    but for what it shares with the last that is returned, where no dependence has changed.
+    `made` is the step's result, if it is known.
+    `known` are the dependences of the Scop that `tree` runs.  The new tree still has to be checked,
+    except for subtrees shared with the returned tree, where no dependences have changed.
     Raises `IllegalSchedule` PO0316, `ScheduleError`, `BudgetError`.
     """
     with query("a step that moves data", budget):
@@ -96,7 +95,7 @@ def renewed(
 def _touched(
     old: Scop, new: Scop, arrays: frozenset[str], made: RewrittenProgram
 ) -> frozenset[str]:
-    """Return the statements whose dependences may be others than before."""
+    """Return the statements whose dependences may have changed."""
     if old.params != new.params or not old.context.plain_is_equal(new.context):
         return frozenset(s.name for s in (*old.statements, *new.statements))
     known = {s.name: s for s in old.statements}
@@ -125,7 +124,7 @@ def _refusal(step: DataStep, old: Scop, new: Scop, difference: Difference) -> Il
 
 
 def _witness(old: Scop, new: Scop, difference: Difference) -> ValueWitness:
-    """Return the smallest read that differs, with what it should get and what it would get."""
+    """Return the smallest differing read, with the expected and the actual write."""
     lost, found = difference.lost, difference.found
     reads = (lost if not lost.is_empty() else found).range()
     if reads.is_empty():
@@ -160,7 +159,7 @@ def _fixed(value: isl.Set, params: Mapping[str, int], point: tuple[int, ...]) ->
 
 
 def _writer(pairs: isl.UnionMap, read: isl.UnionSet) -> tuple[str, tuple[int, ...]] | None:
-    """Return one write of the pairs that the fixed read gets its value from."""
+    """Return one write of the pairs whose value the fixed read gets."""
     writes: list[isl.Set] = []
     pairs.intersect_range(read).domain().foreach_set(writes.append)
     for one in sorted(writes, key=lambda part: str(part.get_tuple_name())):

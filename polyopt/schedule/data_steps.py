@@ -1,4 +1,7 @@
-"""Steps that change where values are kept, and what they make; `data.py` proves them."""
+"""Define data steps, which change where values are stored, and their results.
+
+In: nothing.  Out: `DataStep` and `RewrittenProgram`; `data.py` proves them.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RewrittenProgram:
-    """What a data step makes: a Scop and its tree.
+    """The result of a data step: a Scop and its tree.
 
-    `same` says for each statement that the old Scop does not have, or has with other iterators,
-    what it stands for there; `copies` are statements that only move values, `again` those that run
-    instances once more.  For the arrays in `apart` the step itself has shown that what is read of
-    them is right.
+    `same` maps each statement that is new, or has other iterators than in the old Scop, to the
+    instances that it stands for there; `copies` are statements that only move values, `again` those
+    that recompute instances.  For the arrays in `apart` the step itself has shown that reads get
+    the right values.
     """
 
     scop: Scop
@@ -33,24 +36,24 @@ class RewrittenProgram:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the statements run the instances that they ran, and no others."""
+        """Whether the statements run the same instances as before."""
         return not (self.same or self.copies or self.apart or self.again)
 
 
 class DataStep(ABC):
-    """One step that changes arrays, accesses and copies, and the tree with them."""
+    """A step that changes arrays, accesses and copies, and the tree with them."""
 
     __slots__ = ()
 
     @abstractmethod
     def renew(self, tree: Tree, scop: Scop) -> RewrittenProgram:
-        """Return the changed program; raises `ScheduleError` when the step does not fit it."""
+        """Return the changed program; raises `ScheduleError` when the step does not apply."""
 
     def rewrite(self, tree: Tree, scop: Scop) -> Tree:
         """Return the tree alone, over the instances of the changed program."""
         return self.renew(tree, scop).tree
 
     def hint(self, difference: Difference, scop: Scop) -> str | None:
-        """Return what to do instead of a step that is refused for `difference`."""
+        """Return an alternative to a step that is refused for `difference`."""
         del difference, scop
         return None

@@ -1,9 +1,9 @@
-"""Where every value comes from, compared between a program and its rewriting.
+"""Compare the dataflow of a program and its rewriting.
 
-In: two Scops in the order in which they run; which instance of the old one each instance of the new
-one stands for.  Out: None when every read, and every array at the end, gets the value of the same
-instance as before, through all copies; else one read that does not (Feautrier, "Dataflow analysis
-of array and scalar references", 1991).
+In: two Scops in the order in which they run; the instance of the old one that each instance of the
+new one stands for.  Out: None when every read, and every array at the end, gets the value of the
+same instance as before, through all copies; else one read that does not (Feautrier, "Dataflow
+analysis of array and scalar references", 1991).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_COPIES = 8
 
 @dataclass(frozen=True, eq=False)
 class Sources:
-    """Where reads get their values: `writers` is write -> read, `initial` read -> element.
+    """The sources of reads: `writers` is last write -> read, `initial` read -> element.
 
     `initial` holds the reads that may find an element as it was before the part.
     """
@@ -40,7 +40,7 @@ class Difference:
     """Reads that get other values: `lost` is write -> read as before, `found` as it would be.
 
     Reads are instances of the new Scop or, after `at_end`, elements of an array; writes are
-    instances of the old one.  `old_initial` and `new_initial` are the reads of what was there.
+    instances of the old one.  `old_initial` and `new_initial` are the reads of initial values.
     """
 
     statement: str
@@ -52,7 +52,7 @@ class Difference:
 
     @property
     def at_end(self) -> bool:
-        """The values are those that leave the part."""
+        """Whether the values are those at the end of the part."""
         return not self.statement
 
 
@@ -66,9 +66,9 @@ def first_difference(
 ) -> Difference | None:
     """Return a read of `new` that gets another value than in `old`, or None.
 
-    `same` says what the statements of `new` that are not in `old` stand for; `copies` are those
-    that only move values.  Values of the arrays in `compared` are compared: only statements in
-    `touched` access them.
+    `same` maps the statements of `new` that are not in `old` to their instances there; `copies`
+    only move values.  Compares values of the arrays in `compared`, which only statements in
+    `touched` access.
     """
     before, after = Dataflow(old, touched), Dataflow(new, touched)
     instances = instances_of(old, new, same, copies, touched)
@@ -130,7 +130,7 @@ def _compare(wanted: Sources, got: Sources, old: Scop, new: Scop) -> Difference 
 
 
 def _split(initial: isl.UnionMap, scop: Scop) -> tuple[isl.UnionMap, isl.UnionMap]:
-    """Return the reads of what an array held before, and those of temporaries never written."""
+    """Return the reads of initial values, and those of temporaries never written."""
     empty = isl.UnionMap.empty(initial.get_space())
     parts = [empty, empty]
     known = {a.name for a in scop.arrays if a.role is not Role.TEMP}
@@ -144,7 +144,7 @@ def _split(initial: isl.UnionMap, scop: Scop) -> tuple[isl.UnionMap, isl.UnionMa
 
 
 def within(scop: Scop, access: Access) -> isl.Map:
-    """Return the access's relation at sizes that may be; none leaves its array."""
+    """Return the access's relation at valid sizes, at which it stays inside its array."""
     relation = access.relation.intersect_params(scop.context)
     if access.exact:
         return relation
@@ -153,9 +153,9 @@ def within(scop: Scop, access: Access) -> isl.Map:
 
 
 class Dataflow:
-    """The sources of a Scop's reads, computed as they are asked for.
+    """The sources of a Scop's reads, computed on demand.
 
-    `names` are the statements that count: all that access what is asked about.
+    `names` are the statements to consider: all that access the arrays in question.
     """
 
     def __init__(self, scop: Scop, names: Collection[str] | None = None) -> None:
@@ -180,7 +180,7 @@ class Dataflow:
         return every.range()
 
     def of_read(self, statement: Statement, number: int) -> Sources:
-        """Return where a read of a statement gets its values."""
+        """Return the sources of a read."""
         access = statement.reads[number]
         sink = isl.UnionMap.from_map(within(self.scop, access))
         return self._sources(sink, access.array, self.order)
@@ -188,7 +188,8 @@ class Dataflow:
     def keeps(
         self, statement: Statement, number: int, wanted: Sources, to_old: isl.UnionMap
     ) -> bool:
-        """Tell whether a read is sure to get what is wanted: quick, where remainders are about.
+        """Tell whether a read surely gets its value from `wanted`: a quick test for relations with
+        floors.
 
         The wanted writers write its cell before it, and nothing writes that in between.
         """
@@ -224,7 +225,7 @@ class Dataflow:
         return Sources(last.intersect(writers).reverse(), initial)
 
     def copies(self, names: frozenset[str]) -> Sources:
-        """Return where statements that only move values get them."""
+        """Return the sources of the statements that only move values."""
         writers, initial = self.empty, self.empty
         for statement in self.scop.statements:
             if statement.name in names:
@@ -254,8 +255,9 @@ class Dataflow:
 def _unhidden(
     sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap, order: isl.UnionMap
 ) -> Sources:
-    """Return what `compute_flow` means, for loops with steps: it fails on some, and is wrong on
-    others, where it leaves out last writes.
+    """Return the last writes before reads for loops with steps.
+
+    isl's `compute_flow` fails on some of these, and leaves out last writes on others.
     """
 
     before = order.lex_lt_union_map(order)
@@ -267,7 +269,7 @@ def _unhidden(
 
 
 def _has_steps(value: isl.UnionMap) -> bool:
-    """Tell whether a relation speaks of remainders."""
+    """Tell whether a relation has floors or remainders."""
     found: list[isl.Map] = []
     value.foreach_map(found.append)
     parts: list[isl.BasicMap] = []
@@ -302,7 +304,7 @@ def _length(order: isl.UnionMap) -> int:
 
 
 def _resolved(sources: Sources, copies: Sources) -> Sources:
-    """Return the sources with every copy replaced by what it copies.
+    """Return the sources with every copy replaced by its own source.
 
     Raises `BudgetError` for copies of copies without an exact formula.
     """
@@ -346,7 +348,7 @@ def instances_of(
     copies: frozenset[str],
     names: Collection[str],
 ) -> dict[str, isl.Map]:
-    """Return for each of `names` in `new` that computes: its instance -> that of `old`."""
+    """Return the map { instance of `new` -> instance of `old` } of each computing statement."""
     found = {}
     for statement in new.statements:
         if statement.name in copies or statement.name not in names:
@@ -378,7 +380,7 @@ def _rules(statement: Statement) -> Iterator[Expr]:
 
 
 def _bare(expr: Expr) -> Expr:
-    """Return `expr` without what it reads, sums collected."""
+    """Return `expr` without its reads, sums collected."""
 
     def rule(part: Expr) -> Expr | None:
         if isinstance(part, Load):
@@ -390,7 +392,7 @@ def _bare(expr: Expr) -> Expr:
 
 
 def values_from_before(scop: Scop, array: str) -> isl.UnionSet:
-    """Return the elements of `array` that a read may find as they were before the part."""
+    """Return the elements of `array` whose initial values may be read."""
     flow = Dataflow(scop)
     found = isl.UnionSet.empty(scop.context.get_space())
     for statement in scop.statements:
@@ -401,7 +403,7 @@ def values_from_before(scop: Scop, array: str) -> isl.UnionSet:
 
 
 def _to_old(instances: Mapping[str, isl.Map], empty: isl.UnionMap) -> isl.UnionMap:
-    """Return instance of the new Scop -> what it stands for in the old one."""
+    """Return { instance of the new Scop -> instance of the old one that it stands for }."""
     result = empty
     for one in instances.values():
         result = result.union(isl.UnionMap.from_map(one))

@@ -1,8 +1,8 @@
-"""What a data step leaves as it is: arrays it does not touch, and their dependences.
+"""Reuse dependences that a data step does not change.
 
-In: a Scop, its rewriting, what the new instances stand for.  Out: the arrays whose accesses change;
-the dependences of the new Scop, carried over for all the other arrays.  The judge then checks that
-the new tree keeps them.
+In: a Scop, its rewriting, the old instances that the new ones stand for.  Out: the arrays whose
+accesses change; the dependences of the new Scop, reused for all other arrays.  The legality check
+then decides whether the new tree keeps them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from polyopt.schedule.dependences import Dependence, Dependences, ordered_pairs
 def changed_arrays(
     old: Scop, new: Scop, same: Mapping[str, Origin], added: frozenset[str]
 ) -> frozenset[str]:
-    """Return the arrays that `added` statements touch, or others touch in another way."""
+    """Return the arrays that `added` statements access, or others access differently."""
     found = {a.name for a in new.arrays} - {a.name for a in old.arrays}
     for statement in new.statements:
         touched = _accesses(statement)
@@ -49,10 +49,10 @@ def reused_dependences(
     changed: frozenset[str],
     instances: Mapping[str, isl.Map],
 ) -> Dependences:
-    """Return the dependences of `new`: those of `old` but on the arrays `changed`.
+    """Return the dependences of `new`: those of `old` except on the arrays `changed`.
 
-    `instances` maps the instances of statements to those of the old Scop; the other statements are
-    what they were.
+    `instances` maps the instances of statements to those of the old Scop; other statements are
+    unchanged.
     """
     fresh = ordered_pairs(new, new.statements, changed)
     kept = _reused(old, new, changed, instances)
@@ -82,5 +82,5 @@ def _reused(
 
 
 def _is_same(one: isl.Map, other: isl.Map) -> bool:
-    """Tell whether two relations are of the same statements and hold the same pairs."""
+    """Tell whether two relations have the same spaces and the same pairs."""
     return bool(one.get_space().is_equal(other.get_space()) and one.is_equal(other))

@@ -25,7 +25,7 @@ from polyopt.schedule.commutative_updates import commutative_operation, is_own
 
 @unique
 class DependenceKind(Enum):
-    """What the two instances do to the common element, the earlier one first."""
+    """How the two instances access the common element, the earlier one first."""
 
     FLOW = "flow"  # write, then read
     ANTI = "anti"  # read, then write
@@ -38,12 +38,11 @@ MOST_FACES = 18
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """All ordered instance pairs of two statements that touch one array in one way.
+    """All ordered instance pairs of two statements that access one array in one way.
 
     `relation` is source instance -> target instance.  `reduction`: both update the element by one
-    operation in an order that is open (a reassociable reduction, or exact updates by one or more
-    statements), so their order may change but they may not run together.
-    `exact` is False for a may-dependence.
+    reassociable reduction, or by exactly commutative operations, so their order may change but they
+    may not run together.  `exact` is False for a may-dependence.
     """
 
     kind: DependenceKind
@@ -57,9 +56,9 @@ class Dependence:
 
 @dataclass(frozen=True, eq=False)
 class Dependences:
-    """The dependences of a Scop: `given`, or else those of any two statements when asked for.
+    """The dependences of a Scop: `given`, or those of any two statements on demand.
 
-    `known` holds what was found out of groups of them, for a Scop that has some of them again.
+    `known` memoizes results about groups of them, for Scops that share them.
     """
 
     scop: Scop
@@ -74,11 +73,11 @@ class Dependences:
         return tuple(self.among({statement.name for statement in self.scop.statements}))
 
     def among(self, names: Collection[str]) -> Iterator[Dependence]:
-        """Yield the dependences of statements called `names`, memory-based."""
+        """Yield the memory-based dependences of statements called `names`."""
         return (found for pair in self.pairs(names) for found in self.between(*pair))
 
     def touching(self, pairs: isl.UnionMap) -> Iterator[Dependence]:
-        """Yield the dependences of the statements that `pairs` are of."""
+        """Yield the dependences of the statements in `pairs`."""
         return self.among(names_in(pairs, pairs.reverse()))
 
     def pairs(
@@ -86,7 +85,7 @@ class Dependences:
     ) -> Iterator[tuple[str, str]]:
         """Yield the pairs of statements called `names` that may have dependences, in order.
 
-        `of`: only the pairs of which one is among these.
+        `of`: only pairs with one of these statements.
         """
         if self.given is None:
             yield from self._conflicts.pairs(names, of)
@@ -103,7 +102,7 @@ class Dependences:
 
     @cached_property
     def asked(self) -> dict[tuple[object, ...], Any]:
-        """What was found out of two of the statements."""
+        """The memoized dependences of pairs of statements."""
         return {}
 
     @cached_property
@@ -148,15 +147,15 @@ class Dependences:
         return self.union(d for d in self.memory if d.reduction)
 
     def is_partial(self, one: Dependence) -> bool:
-        """Tell whether lanes may have partial results of what a free pair updates."""
+        """Tell whether lanes may have partial results of the element that a free pair updates."""
         return one.source == one.target and self.scop.statement(one.source).is_reassociable
 
     def is_join(self, one: Dependence) -> bool:
-        """Tell whether a pair joins partial results: a step split a reduction in any order."""
+        """Tell whether a pair joins partial results of a split reduction."""
         return not one.reduction and _is_join(self.scop, one)
 
     def is_own(self, one: Dependence) -> bool:
-        """Tell whether both are updates, by one statement, of the element that it sets."""
+        """Tell whether both are updates by one statement of its target."""
         return (
             one.source == one.target and one.array == self.scop.statement(one.source).target.array
         )
@@ -183,9 +182,9 @@ class Dependences:
     def scheduling(self) -> isl.UnionMap:
         """A small set of pairs whose transitive closure holds every ordering dependence.
 
-        One simple relation per access: the scheduler's work grows with the number of faces of each,
-        and the hull of a stencil's reads has many.  Where the pairs of reads and all later writes
-        have, the next write after a read stands for them.
+        One simple relation per access, since the scheduler's work grows with the number of faces of
+        each, and the hull of a stencil's reads has many.  Where the pairs of reads and all later
+        writes have many, the next write after a read represents them.
         """
         relaxed = {d.array for d in self.memory if d.reduction}
         ordered = [d for d in self.memory if not d.reduction]
@@ -219,7 +218,7 @@ def dependences_of(scop: Scop) -> Dependences:
 
 
 def compute_dependences(scop: Scop) -> Dependences:
-    """Return every ordered pair of instances that touch one element, at least one writing."""
+    """Return every ordered pair of instances that access one element, at least one writing."""
     return Dependences(scop)
 
 
@@ -233,9 +232,9 @@ def ordered_pairs(
 
 
 class _Conflicts:
-    """The dependences of some of the statements on some of the arrays, each two statements' once.
+    """The dependences of some statements on some arrays, computed once for each two statements.
 
-    Only statements that touch one array are looked at together.
+    Only statements that access a common array are compared.
     """
 
     def __init__(self, scop: Scop, statements: Sequence[Statement], arrays: frozenset[str]) -> None:
@@ -257,9 +256,9 @@ class _Conflicts:
     def pairs(
         self, names: Collection[str], of: frozenset[str] | None = None
     ) -> Iterator[tuple[str, str]]:
-        """Yield the pairs of statements that touch one of the arrays, one of them writing.
+        """Yield the pairs of statements that access one of the arrays, one of them writing.
 
-        `of`: only the pairs of which one is among these.
+        `of`: only pairs with one of these statements.
         """
         chosen = sorted(filter(self._places.__contains__, names), key=self._places.__getitem__)
         few = chosen if of is None else [name for name in chosen if name in of]
@@ -274,7 +273,7 @@ class _Conflicts:
                 yield from ((source, target) for target in targets if target in partners)
 
     def _partners_of(self, name: str) -> dict[str, None]:
-        """Return, in order, the statements that touch what one writes, or write what it touches."""
+        """Return, in order, the statements in conflict with one: one of the two writes."""
         if name not in self._partners:
             one = self.statements[name]
             found: set[str] = set()
@@ -299,7 +298,7 @@ class _Conflicts:
         return self._known[source, target]
 
     def _at_own_sizes(self, one: Statement, two: Statement) -> list[Dependence]:
-        """Return the dependences, found without the sizes that matter to none of the two."""
+        """Return the dependences, computed without the sizes that neither statement depends on."""
         part = self._scop.part((one,) if one is two else (one, two))
         first, second = part.statements[0], part.statements[-1]
         times = (s.time(self._length).intersect_params(part.context) for s in (first, second))
@@ -309,7 +308,7 @@ class _Conflicts:
         return [replace(d, relation=isl.Map.align_params(d.relation, space)) for d in found]
 
     def _time(self, statement: Statement) -> isl.Map:
-        """Return instance -> time at sizes that may be."""
+        """Return instance -> time at valid sizes."""
         if statement.name not in self._times:
             time = statement.time(self._length).intersect_params(self._scop.context)
             self._times[statement.name] = time
@@ -317,7 +316,7 @@ class _Conflicts:
 
 
 def unordered(scop: Scop) -> frozenset[str]:
-    """Return the arrays whose writes all write the same and that nobody reads."""
+    """Return the arrays whose writes all store the same value and that nothing reads."""
     return frozenset(array.name for array in scop.arrays if array.role is Role.FAULT)
 
 
@@ -350,7 +349,7 @@ def _between(source: Statement, target: Statement, before: isl.Map) -> list[Depe
 
 
 def _is_join(scop: Scop, dependence: Dependence) -> bool:
-    """Tell whether both accesses are the accumulator of one join that a step made."""
+    """Tell whether both accesses are the accumulator of one join of partial results."""
     if dependence.source != dependence.target:
         return False
     statement = scop.statement(dependence.source)
@@ -361,15 +360,15 @@ def _is_join(scop: Scop, dependence: Dependence) -> bool:
 
 
 def _joins_parts(statement: Statement) -> bool:
-    """Tell whether a step made the statement to join partial results of a reduction."""
+    """Tell whether the statement joins partial results of a split reduction."""
     is_copy = statement.origin is not None and not statement.origin.statement
     return is_copy and statement.reduction is not None
 
 
 def _is_reduction(source: Statement, target: Statement, first: Access, second: Access) -> bool:
-    """Tell whether both accesses are the element of updates whose order is open.
+    """Tell whether both accesses are the target of updates in any order.
 
-    They are those of one reassociable reduction, or of operations that nobody sees the order of.
+    The updates are those of one reassociable reduction, or exactly commutative.
     """
     if not (is_own(source, first) and is_own(target, second)):
         return False
@@ -403,7 +402,7 @@ def _writes(scop: Scop, array: str) -> tuple[isl.UnionMap, isl.UnionMap]:
 
 
 def exposed_reads(scop: Scop, array: str) -> isl.UnionSet:
-    """Return the instances that may read an element of `array` from before the part."""
+    """Return the instances that may read an initial value of `array` (upward-exposed reads)."""
     others = {a.name for a in scop.arrays if a.name != array}
     musts = _accesses(scop, (AccessKind.MUST_WRITE,), without=others)
     exposed = isl.UnionSet.empty(scop.context.get_space())
@@ -440,7 +439,7 @@ def _next_writes(
 ) -> isl.UnionMap:
     """Return read -> next write; may-writes do not hide later ones.
 
-    These are the last writes before the read where time runs backwards.
+    These are the last writes before the read when time is reversed.
     """
     order = scop.order_of(names_in(read, must, may))
     found = _nearest(_backwards(order), read, must, may)
@@ -452,7 +451,7 @@ def _next_writes(
 def _nearest(
     order: isl.UnionMap, sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap
 ) -> isl.UnionMap | None:
-    """Return source -> sink without the pairs that a must-source lies between; None: isl fails."""
+    """Return source -> sink without pairs with a must-source in between; None if isl fails."""
     checkpoint()
     info = isl.UnionAccessInfo.from_sink(sink)
     info = info.set_must_source(must).set_may_source(may).set_schedule_map(order)
@@ -465,12 +464,12 @@ def _nearest(
 
 
 def _faces(relation: isl.Map) -> int:
-    """Return the most constraints of a convex part."""
+    """Return the largest number of constraints of a convex part."""
     return max((part.n_constraint() for part in relation.get_basic_maps()), default=0)
 
 
 def _backwards(order: isl.UnionMap) -> isl.UnionMap:
-    """Return the order in which everything runs the other way round."""
+    """Return the reversed order."""
     times = isl.UnionMap.empty(order.get_space())
     for space in {s.get_space() for s in _sets(order.range())}:
         negative = isl.MultiAff.identity(space.map_from_set()).neg()
@@ -487,9 +486,9 @@ def _sets(found: isl.UnionSet) -> list[isl.Set]:
 def _unhidden(
     scop: Scop, sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap
 ) -> isl.UnionMap:
-    """Return source -> sink without the pairs that a must-write lies between.
+    """Return source -> sink without pairs with a must-write in between.
 
-    What `compute_flow` means, for the loops with steps on which it fails.
+    Computed without isl's `compute_flow`, which fails on some loops with steps.
     """
     sources = must.union(may)
     pairs = in_order(scop, sources.apply_range(sink.reverse()))

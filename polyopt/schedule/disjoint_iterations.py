@@ -1,7 +1,7 @@
-"""Loops of which each element is touched in one iteration alone.
+"""Tell whether iterations of a loop access disjoint elements.
 
 In: statements, the loops around, a loop.  Out: whether no two of its iterations share an element.
-Asked about elements instead of pairs of statements, this is one question for each array.
+This is one question for each array, instead of one for each pair of statements.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ MOST = 32
 def has_disjoint_iterations(
     scop: Scop, names: Collection[str], outer: Sequence[BandMember], loop: BandMember
 ) -> bool:
-    """Tell whether no element that statements called `names` write is touched in two iterations.
+    """Tell whether no element written by statements `names` is accessed in two iterations.
 
-    Only iterations are compared that agree on the `outer` loops.  False may mean that it is not
-    known.
+    Compares iterations that agree on the `outer` loops.  False may mean unknown.
     """
     statements = [s for s in scop.statements if s.name in names]
     faults = {array.name for array in scop.arrays if array.role is Role.FAULT}

@@ -1,9 +1,9 @@
-"""Functions of float32 numbers that Python computes in float64, in float32.
+"""Compute functions of float32 numbers in float32 where Python computes them in float64.
 
 In: a Program; `fp="reassociate"` allows it.  Out: the same with `float32(f(float64(x)))` as `f(x)`
 in float32, which is within the function's documented units of the last place, not within a half.
-Temporaries that nothing reads but as float32 are float32 first, which changes no bit.
-Leaves alone: results that are used in float64, arguments made in float64, gamma functions.
+Temporaries that are only read as float32 are stored as float32, which changes no bit.
+Leaves alone: results that are used in float64, arguments computed in float64, gamma functions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def with_float32_functions(program: Program) -> Program:
 
 
 def _single(scops: Sequence[Scop]) -> frozenset[str]:
-    """Return the float64 temporaries of which every element that is read becomes float32."""
+    """Return the float64 temporaries whose reads are all converted to float32."""
     found = {array.name for scop in scops for array in scop.arrays} - {
         array.name
         for scop in scops
@@ -52,7 +52,7 @@ def _single(scops: Sequence[Scop]) -> frozenset[str]:
 
 
 def _converted(expr: Expr, single: Container[str]) -> Expr:
-    """Return `expr` with conversions to float32 of elements of `single` as the elements."""
+    """Return `expr` with conversions of elements of `single` to float32 removed."""
 
     def rule(part: Expr) -> Expr | None:
         match part:

@@ -1,12 +1,12 @@
-"""Sums of eliminations in the element that they become, instead of a temporary.
+"""Accumulate sums of eliminations in the element they are subtracted from, not in a temporary.
 
-In: a Program whose sums may be made in any order.
+In: a Program with reassociable sums.
 Out: `A[i, j] = A[i, j] - A[i, k] * A[k, j]` step by step, then `A[i, j] = A[i, j] / A[j, j]`, where
-the source sums `w` up first, and has `A[i, j] = (A[i, j] - w) / A[j, j]`, or begins with `A[i, j]`:
-factorizations that are written with dot products are the nests that blocks are made of.
-Done only where nothing else touches the element from the sum's beginning to its end, and where each
-sum begins, grows and ends before the next one takes the temporary's place; both exactly.
-Leaves alone: temporaries with other uses, sums that read nothing of the array they go to.
+the source accumulates `w` first, and has `A[i, j] = (A[i, j] - w) / A[j, j]`, or starts with
+`A[i, j]`: factorizations by dot products become nests that can be blocked.
+Only where nothing else accesses the element from the sum's start to its end, and where each sum
+ends before the next one reuses the temporary; both exactly.
+Leaves alone: temporaries with other uses, sums that do not read the array of their target.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SUM = (BinaryOp.ADD, BinaryOp.SUB)
 
 
 def with_sums_in_place(program: Program) -> Program:
-    """Return `program` with the sums of its eliminations in the elements they become."""
+    """Return `program` with the sums of its eliminations accumulated in their targets."""
     return replace(program, parts=changed_parts(program.parts, _changed))
 
 
@@ -50,10 +50,11 @@ def _changed(scop: Scop) -> Scop:
 
 @dataclass(frozen=True)
 class _Sum:
-    """A sum in a temporary: the statements that begin, update and end it.
+    """A sum in a temporary: the statements that initialize, update and use it.
 
-    `first` runs first: it begins the sum, or makes what it begins with.  The element `home` takes
-    `start` (None: what it holds); `last` is the value that it gets of itself in the end.
+    `first` runs first: it initializes the sum, or computes its initial value.  The element `home`
+    is set to `start` (None: it keeps its value); `last` is the final value computed from the
+    element.
     """
 
     first: Statement
@@ -90,7 +91,7 @@ def _found(scop: Scop, array: Array) -> _Sum | None:
 
 
 def _term(update: Statement, end: Statement) -> Expr | None:
-    """Return what is added to a sum, made of elements of the array the sum goes to; else None."""
+    """Return the term of a sum if it reads elements of the target's array; else None."""
     value = update.value
     if not update.is_reassociable or not isinstance(value, Binary):
         return None
@@ -102,7 +103,7 @@ def _term(update: Statement, end: Statement) -> Expr | None:
 
 
 def _subtracted(begin: Statement, update: Statement, end: Statement, term: Expr) -> _Sum | None:
-    """Return a sum that begins with nothing, and is added to an element or taken from it."""
+    """Return a sum from zero that is added to an element or subtracted from it."""
     cell = update.target
     for part in walk(end.value):
         match part:
@@ -123,7 +124,7 @@ def _subtracted(begin: Statement, update: Statement, end: Statement, term: Expr)
 def _copied(
     scop: Scop, begin: Statement, update: Statement, end: Statement, term: Expr
 ) -> _Sum | None:
-    """Return a sum that begins with an element, maybe by way of another temporary."""
+    """Return a sum that starts with an element, possibly through another temporary."""
     first, start = begin, begin.value
     temporaries = {a.name for a in scop.arrays if a.role is Role.TEMP}
     if isinstance(start, Load) and start.array in temporaries:
@@ -158,7 +159,7 @@ def _same_instances(one: Statement, other: Statement) -> bool:
 
 
 def _is_alone(scop: Scop, found: _Sum) -> bool:
-    """Tell whether sums keep apart, and whether nothing else touches the element during one."""
+    """Tell whether sums do not overlap, and nothing else accesses the element during one."""
     length = max(len(s.order) for s in scop.statements)
     during = _during(found, length)
     if during is None:
@@ -179,7 +180,7 @@ def _is_alone(scop: Scop, found: _Sum) -> bool:
 
 
 def _keeps_start(scop: Scop, found: _Sum, during: isl.Map, length: int) -> bool:
-    """Tell whether what a sum starts with is the same at its beginning as in the end."""
+    """Tell whether the initial value of a sum is the same at its start and at its end."""
     start = found.start
     if start is None or start in loads(found.first.value):
         return True  # it is read when it was
@@ -196,8 +197,9 @@ def _keeps_start(scop: Scop, found: _Sum, during: isl.Map, length: int) -> bool:
 
 
 def _during(found: _Sum, length: int) -> isl.Map | None:
-    """Return sum -> times from its first statement's to its last one's, None where these have
-    another order.
+    """Return { sum -> times from its first statement's to its last one's }, or None.
+
+    None where these run in another order.
     """
     update = _of_sums(found.update.time(length))
     depth = len(found.end.iters)
@@ -217,9 +219,7 @@ def _during(found: _Sum, length: int) -> isl.Map | None:
 
 
 def _is_part(statement: Statement, access: Access, found: _Sum) -> bool:
-    """Tell whether an access is one that the statement makes as a part of a sum: to the temporary,
-    or to the element at either end.
-    """
+    """Tell whether a statement's access is part of a sum: to the temporary or the element."""
     place = (access.array, access.index)
     if place == (found.home.array, found.home.index):
         return statement in (found.first, found.begin, found.end)
@@ -233,13 +233,13 @@ def _of_sums(relation: isl.Map) -> isl.Map:
 
 
 def _instances(statement: Statement, depth: int) -> isl.Map:
-    """Return the map from a statement's instances to the sums they are parts of."""
+    """Return { statement's instance -> sum it is part of }."""
     sums = statement.domain.identity().reset_tuple_id(_OUT)
     return sums.project_out(_OUT, depth, sums.dim(_OUT) - depth)
 
 
 def _in_place(scop: Scop, found: _Sum) -> Scop:
-    """Return `scop` with the sum in its element."""
+    """Return `scop` with the sum accumulated in its element."""
     home = found.home
     value = Binary(BinaryOp.ADD, home, found.term, home.dtype)
     renewed: list[Statement] = []

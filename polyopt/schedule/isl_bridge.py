@@ -1,4 +1,4 @@
-"""isl schedule trees from and to our own.
+"""Convert schedule trees from and to isl's.
 
 In: an `isl.Schedule` (its scheduler's answer) or a `Tree`.  Out: the other.
 For lowering every band gets a mark above it that names it.
@@ -84,7 +84,7 @@ def loop_names(schedules: list[isl.UnionPwAff], scop: Scop, domain: isl.UnionSet
 
 
 def coefficients(member: BandMember, scop: Scop, name: str) -> dict[str, int]:
-    """Return the factor of each iterator of statement `name` in a loop's value (first piece).
+    """Return each iterator's coefficient in a loop's value for statement `name` (first piece).
 
     Floors (tile loops) contribute nothing.
     """
@@ -102,10 +102,10 @@ def coefficients(member: BandMember, scop: Scop, name: str) -> dict[str, int]:
 
 @dataclass(frozen=True, eq=False)
 class Marked:
-    """An isl schedule for code generation and what its marks stand for.
+    """An isl schedule for code generation and the meaning of its marks.
 
     `bands` maps a mark's name to the band below it and the number of loops above that band.
-    `context` is what is known of the schedule's sizes.
+    `context` holds the constraints on the schedule's sizes.
     """
 
     schedule: isl.Schedule
@@ -122,9 +122,9 @@ def to_isl(tree: Tree, scop: Scop) -> Marked:
 
 
 def nest_to_isl(part: Filter, scop: Scop) -> Marked:
-    """Return a part of the outermost sequence as an isl schedule, with no sizes but those it needs.
+    """Return a part of the outermost sequence as an isl schedule over the sizes it needs.
 
-    The time that isl takes grows with the square of the sizes, whether they matter or not.
+    isl's time grows with the square of the number of sizes, used or not.
     """
     nest = Filter(part.domain.intersect(scop.domain), part.child)
     if not scop.sizes.is_many:
@@ -147,7 +147,7 @@ _Part = TypeVar("_Part", Filter, Tree)
 
 
 def _with_values(tree: _Part, change: Callable[[Any], Any]) -> _Part:
-    """Return a tree with other sets of instances and other functions of them."""
+    """Return a tree with replaced sets of instances and functions of them."""
     match tree:
         case Filter():
             return Filter(change(tree.domain), _with_values(tree.child, change))
@@ -172,7 +172,7 @@ def _marked(nest: Filter, scop: Scop, context: isl.Set) -> Marked:
 def _insert(
     node: isl.ScheduleNode, tree: Tree, scop: Scop, marks: dict[str, tuple[Band, int]], above: int
 ) -> isl.ScheduleNode:
-    """Return the node at the place of `node` after `tree` was put there."""
+    """Return the node at the place of `node` after `tree` was inserted there."""
     match tree:
         case Leaf():
             return node
@@ -203,8 +203,8 @@ def _insert(
 def _is_split(tree: Tree, scop: Scop) -> bool:
     """Tell whether a statement has instances in several parts of a sequence.
 
-    isl pulls the loops above apart by what each part has, and takes most of its time for that;
-    one loop with a condition before each part runs the same.
+    isl separates the loops above by the domains of the parts, which takes most of its time; one
+    loop with a condition before each part runs the same.
     """
     if not isinstance(tree, Sequence):
         return False
@@ -213,28 +213,28 @@ def _is_split(tree: Tree, scop: Scop) -> bool:
 
 
 def _is_grid(band: Band) -> bool:
-    """Tell whether blocks of a device run a sequence: loops apart would be a kernel each."""
+    """Tell whether a sequence is in a grid: separated loops would be a kernel each."""
     return isinstance(band.child, Sequence) and any(m.kind is LoopKind.BLOCK for m in band.members)
 
 
 def _in_one(band: isl.ScheduleNode) -> isl.ScheduleNode:
-    """Return a band of which isl makes one loop a member, with conditions inside."""
+    """Return a band of which isl generates one loop per member, with conditions inside."""
     for position in range(band.band_n_member()):
         band = band.band_member_set_ast_loop_type(position, isl.ast_loop_type.atomic)
     return band
 
 
 def unseparated(schedule: isl.Schedule, *, innermost: bool = True) -> isl.Schedule:
-    """Return an isl schedule of which every statement gets one loop at each level, not several.
+    """Return an isl schedule with one loop per statement and level, not several.
 
-    What isl would pull apart into loops without conditions has conditions inside; without
-    `innermost`, loops that have none inside are still pulled apart.
+    Conditions inside replace loops that isl would separate; without `innermost`, innermost loops
+    are still separated.
     """
     return _unseparated(schedule.get_root(), innermost)[0].get_schedule()
 
 
 def _unseparated(node: isl.ScheduleNode, innermost: bool) -> tuple[isl.ScheduleNode, bool]:
-    """Return the node so, and whether there are loops in it."""
+    """Return the node unseparated, and whether it contains loops."""
     has_loops = False
     for number in range(node.n_children()):
         child, is_loop = _unseparated(node.child(number), innermost)

@@ -1,4 +1,4 @@
-"""The judge: does a schedule tree keep every dependence, and is every parallel mark sound?
+"""Check that a schedule tree keeps every dependence, and that its parallel marks are sound.
 
 In: a tree and the Scop's memory-based dependences.  Out: the first violation, as a set of instance
 pairs with the place in the tree, or None.  Walks the tree once: pairs a loop has ordered are done,
@@ -38,7 +38,7 @@ from polyopt.schedule.tree import (
 
 @unique
 class Fault(Enum):
-    """What a violation does to its pairs."""
+    """The effect of a violation on its pairs."""
 
     REVERSED = "reversed"  # the later instance would run first
     UNORDERED = "unordered"  # nothing orders the two instances any more
@@ -48,7 +48,7 @@ class Fault(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Violation:
-    """Dependent instance pairs that a schedule breaks; `loop` names the loop where it happens.
+    """Dependent instance pairs that a schedule breaks, in loop `loop`.
 
     `level` is the position of that loop, or sequence, in the time vectors of the tree.  The pairs
     of a LOST violation are single instances, each with itself.
@@ -65,18 +65,19 @@ def check_legal(
 ) -> Violation | None:
     """Return a violation of `tree`, or None: then it runs every instance once, in a legal order.
 
-    `proven` is a legal tree of the same Scop.  The verdict on a subtree follows from the subtree
-    and the loops and filters above it; where all of these are the very objects of `proven`, it is
-    known.
+    `proven` is a legal tree of the same Scop.  The verdict on a subtree depends on the subtree and
+    the loops and filters above it; where all of these are the same objects as in `proven`, it is
+    reused.
     """
     pending = remaining_dependences(dependences)
     return _covers(scop.domain, tree, proven) or _check(tree, pending, proven, 0)
 
 
 def unaffected(tree: Tree, changed: Collection[str]) -> Tree:
-    """Return what of a legal tree stays proven when the pairs of the `changed` statements differ.
+    """Return the parts of a legal tree that stay proven when dependences of `changed` statements
+    change.
 
-    These are the parts of sequences, under no loop, that hold none of the statements.
+    These are the parts of sequences, outside of loops, without any of the statements.
     """
     match tree:
         case Filter():
@@ -91,7 +92,7 @@ def unaffected(tree: Tree, changed: Collection[str]) -> Tree:
 
 
 def _covers(domain: isl.UnionSet, tree: Tree, proven: Tree | None) -> Violation | None:
-    """Check that the filters of every sequence split their instances: none lost, none twice."""
+    """Check that the filters of every sequence partition their instances."""
     if tree is proven:
         return None
     match tree:
@@ -135,7 +136,7 @@ def _same_filters(tree: Sequence, proven: Tree | None) -> bool:
 
 
 def _same_loops(tree: Band, proven: Tree | None) -> Band | None:
-    """Return `proven` if it is a band of the same loops, whatever their kinds."""
+    """Return `proven` if it is a band of the same loops, of any kind."""
     if not isinstance(proven, Band) or len(tree.members) != len(proven.members):
         return None
     pairs = zip(tree.members, proven.members, strict=True)
@@ -143,7 +144,7 @@ def _same_loops(tree: Band, proven: Tree | None) -> Band | None:
 
 
 def _inside(part: Filter, proven: Tree | None) -> Tree | None:
-    """Return what `proven`, a filter or a sequence of them, has for the instances of `part`."""
+    """Return the part of `proven`, a filter or a sequence of them, for the instances of `part`."""
     if isinstance(proven, Sequence):
         same = proven.by_domain.get(id(part.domain))
     else:
@@ -201,7 +202,7 @@ def _check_band(
 def _check_member(
     member: BandMember, pending: RemainingDependences, level: int
 ) -> tuple[Violation | None, RemainingDependences]:
-    """Return what is wrong with a loop, and the pairs that it leaves equal."""
+    """Return a violation by a loop, if any, and the pairs that it leaves equal."""
     backwards = pending.backwards(member)
     if backwards is not None:
         return Violation(Fault.REVERSED, backwards, member.name, level), pending
@@ -251,9 +252,9 @@ def _check_sequence(
 def _across(
     tree: Sequence, pending: RemainingDependences, proven: Tree | None
 ) -> isl.UnionMap | None:
-    """Return pairs of which a later part of the sequence holds the first instance.
+    """Return pairs whose first instance is in a later part of the sequence.
 
-    Two parts that stand in the same order in `proven` hold none.
+    Two parts in the same order as in `proven` have none.
     """
     before: dict[int, int] = {}
     if isinstance(proven, Sequence):
@@ -285,7 +286,7 @@ def _across(
 
 
 def _moved(tree: Sequence, before: Mapping[int, int]) -> frozenset[str]:
-    """Return the statements of parts that are new, or of all where old ones changed places."""
+    """Return the statements of new parts, or of all parts if old ones changed places."""
     old = [part for part in tree.parts if id(part.domain) in before]
     order = [before[id(part.domain)] for part in old]
     kept = set(map(id, old)) if order == sorted(order) else set()
@@ -293,7 +294,7 @@ def _moved(tree: Sequence, before: Mapping[int, int]) -> frozenset[str]:
 
 
 def carried_pairs(dependences: Dependences, tree: Tree, label: str, position: int) -> isl.UnionMap:
-    """Return the dependent pairs that loop `label[position]` separates while those above agree."""
+    """Return the dependent pairs that loop `label[position]` carries."""
     below = dependences.union(dependences.among(_names_below(tree, dependences.scop, label)))
     found = _descend(tree, below, label, position)
     return found if found is not None else below.empty(below.get_space())
@@ -361,9 +362,9 @@ def _reach(tree: Tree, pairs: isl.UnionMap, label: str) -> isl.UnionMap | None:
 
 
 def mark_facts(dependences: Dependences, tree: Tree, marked: Tree | None = None) -> Tree:
-    """Return `tree`, a legal one, with `coincident` and `permutable` of every band found.
+    """Return a legal `tree` with `coincident` and `permutable` of every band computed.
 
-    `marked` is a tree that has them; what is the same in both is not computed again.
+    `marked` is a tree that has them; subtrees shared with it are not computed again.
     """
     return _mark(tree, remaining_dependences(dependences), marked)
 
@@ -406,7 +407,7 @@ def _mark_filter(part: Filter, pending: RemainingDependences, marked: Tree | Non
 
 
 def _mark_below(band: Band, pending: RemainingDependences, same: Band) -> Band:
-    """Return `band` with the facts of a band of the same loops, and what is below it marked."""
+    """Return `band` with the properties of a band of the same loops, and its subtree marked."""
     members = tuple(
         replace(member, coincident=known.coincident)
         for member, known in zip(band.members, same.members, strict=True)

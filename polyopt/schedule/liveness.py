@@ -1,7 +1,7 @@
-"""What a Scop needs from before and leaves behind, and which arrays a loop could have for itself.
+"""Compute live-in and live-out elements, and the arrays that a loop could privatize.
 
 In: a Scop, or a Schedule's tree and dependences.  Out: live-in and live-out elements per array;
-arrays of which every iteration of a loop could have a copy, and whether the last one's is kept.
+arrays that iterations of a loop could privatize, and whether the last copy is live afterwards.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _VISIBLE = (Role.INPUT, Role.INOUT, Role.OUTPUT)
 
 @dataclass(frozen=True, eq=False)
 class Live:
-    """Elements of one array that are read before the Scop writes them, and that it may write.
+    """The upward-exposed elements of an array, and those that the Scop may write.
 
-    `certain`: every element of `left` is written, whatever the data are.
+    `certain`: every element of `left` is written, whatever the data.
     """
 
     array: str
@@ -41,7 +41,7 @@ class Live:
 
 
 def live(scop: Scop) -> tuple[Live, ...]:
-    """Return what every visible array holds at the start and at the end of the Scop."""
+    """Return the live-in and live-out elements of every visible array."""
     arrays = (a for a in scop.arrays if a.role in _VISIBLE and a.name not in unordered(scop))
     found = (_live(scop, array.name) for array in arrays)
     return tuple(one for one in found if not (one.needed.is_empty() and one.left.is_empty()))
@@ -74,9 +74,9 @@ def _of_space(elements: isl.UnionSet, space: isl.Space) -> isl.Set:
 
 @dataclass(frozen=True, slots=True)
 class Private:
-    """Every iteration of `loop` (`L0[1]`) could have a copy of `array` of its own.
+    """`array` could be private to each iteration of `loop` (`L0[1]`).
 
-    `last`: what the last iteration leaves is read after the loop.
+    `last`: the values of the last iteration are read after the loop.
     """
 
     array: str
@@ -85,7 +85,7 @@ class Private:
 
 
 def privatisable(dependences: Dependences, tree: Tree) -> tuple[Private, ...]:
-    """Return the arrays that keep a loop from being parallel though no value crosses iterations."""
+    """Return the arrays that make a loop sequential only by reusing memory."""
     return tuple(_privatisable(dependences, tree))
 
 
@@ -118,7 +118,7 @@ def _privatisable(dependences: Dependences, tree: Tree) -> Iterator[Private]:
 
 
 def _read_later(scop: Scop, tree: Tree, band: Band, array: str, flow: isl.UnionMap) -> bool:
-    """Tell whether what the band's loops write into the array is seen after them."""
+    """Tell whether writes of the band's loops to the array are read after them."""
     if scop.array(array).role is not Role.TEMP:
         return True
     _, inside = path_to(tree, scop, band.label)

@@ -1,8 +1,8 @@
-"""Loops as sums of floors: what follows for them from what holds inside the floors.
+"""Decompose loops into sums of floors, to derive facts about them from the floors' arguments.
 
-In: a loop's function, `floor(t/16) + floor((2t + i)/32)`.  Out: its parts `t` and `2t + i`:
-where none of these decreases, the loop does not; where it is equal then, each floor is.
-Refuses (None): floors under a minus, functions of several pieces, statements that differ in kind.
+In: a loop's function, `floor(t/16) + floor((2t + i)/32)`.  Out: its terms with `t` and `2t + i`:
+if none of these decreases, the loop does not; where the loop is equal then, so is each floor.
+Refuses (None): floors with negative coefficients, piecewise functions, statements that differ.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _DIV = isl.dim_type.div
 
 @dataclass(frozen=True, eq=False)
 class FloorTerm:
-    """`floor(inside / size)`, or `inside` itself where `size` is 0, for each statement by name."""
+    """`floor(inside / size)`, or `inside` itself if `size` is 0, for each statement by name."""
 
     inside: Mapping[str, isl.Aff]
     size: int
 
     @cached_property
     def function(self) -> isl.MultiUnionPwAff:
-        """The inside as a function of the instances."""
+        """The argument as a function of the instances."""
         pieces = [isl.UnionPwAff.from_pw_aff(isl.PwAff.from_aff(a)) for a in self.inside.values()]
         result = pieces[0]
         for piece in pieces[1:]:
@@ -34,7 +34,7 @@ class FloorTerm:
         return isl.MultiUnionPwAff.from_union_pw_aff(result)
 
     def holds(self, other: FloorTerm) -> bool:
-        """Tell whether `other` has the same inside for all of its statements."""
+        """Tell whether `other` has the same argument for all of its statements."""
         return all(
             name in self.inside and self.inside[name].sub(aff).plain_is_zero()
             for name, aff in other.inside.items()
@@ -42,9 +42,9 @@ class FloorTerm:
 
 
 def floor_terms(pieces: Iterable[isl.PwAff]) -> tuple[FloorTerm, ...] | None:
-    """Return the parts that a loop grows with, or None; one without floors is itself a part.
+    """Return the terms of a loop, or None; a loop without floors is one term.
 
-    `pieces` are its functions of statements, one of each.
+    `pieces` are its functions, one for each statement.
     """
     split: dict[str, list[tuple[isl.Aff, int, int]]] = {}
     for piece in pieces:
@@ -62,7 +62,7 @@ def floor_terms(pieces: Iterable[isl.PwAff]) -> tuple[FloorTerm, ...] | None:
 
 
 def _split(piece: isl.PwAff) -> list[tuple[isl.Aff, int, int]] | None:
-    """Return (inside, size, factor) of what one statement's function is the sum of."""
+    """Return (argument, size, coefficient) of the terms of one statement's function."""
     if piece.n_piece() != 1:
         return None
     affs: list[isl.Aff] = []

@@ -1,6 +1,6 @@
-"""Powers to small constants as products, which `fp="reassociate"` allows.
+"""Compute powers with small constant exponents as products, as `fp="reassociate"` allows.
 
-In: a Program.  Out: the same, its statements' powers as calls of `MathFunc.POWER`.
+In: a Program.  Out: the same with its statements' powers as calls of `MathFunc.POWER`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from polyopt.schedule.reductions import changed_statements
 
 
 def with_products(program: Program) -> Program:
-    """Return `program` with powers to small constants made of products."""
+    """Return `program` with powers to small constants as products."""
     return replace(program, parts=changed_statements(program.parts, _statement))
 
 

@@ -1,9 +1,9 @@
-"""Give every iteration its own copy of the scalars it computes for itself.
+"""Forward or expand scalar temporaries, so that loops do not carry dependences on them.
 
-In: a Scop whose scalar temporaries are one cell each.  Out: an equal Scop in which such a scalar is
-replaced by its value where it is used, or is an array with one cell per iteration of the loops it
-lives in (scalar expansion: Kuck et al., "Dependence graphs and compiler optimizations", 1981).
-`contraction` takes the cells back when code is made.
+In: a Scop whose scalar temporaries are one cell each.  Out: an equal Scop in which uses of a scalar
+are replaced by its value, or the scalar is an array with one cell per iteration of the loops around
+its live range (scalar expansion: Kuck et al., "Dependence graphs and compiler optimizations",
+1981).  `contraction` undoes the expansion when code is generated.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MAX_COST = 12
 def privatize(scop: Scop) -> Scop:
     """Return `scop` with scalar temporaries forwarded or expanded wherever dataflow allows.
 
-    Arrays that hold one thing, then another, become several first (`_apart`).
+    Arrays with several webs are split first (`_apart`).
     """
     for array in scop.arrays:
         if array.role is Role.TEMP and array.shape:
@@ -62,7 +62,7 @@ def _touching(scop: Scop, array: str) -> tuple[list[Statement], list[Statement]]
 
 
 def shared_loops(statements: list[Statement]) -> int:
-    """Return how many outer loops all the statements lie in together."""
+    """Return the number of common outer loops of the statements."""
     count = 0
     longest = min((len(s.order) for s in statements), default=0)
     for position in range(longest):
@@ -86,7 +86,7 @@ def loop_iterators(statement: Statement, count: int) -> tuple[str, ...]:
 
 
 def _covered(scop: Scop, readers: list[Statement], array: str, flow: isl.UnionMap) -> bool:
-    """Tell whether every read of the array has a producer inside the Scop, at sizes that may be."""
+    """Tell whether every read of the array has a producer inside the Scop, at valid sizes."""
     produced = flow.range()
     for reader in readers:
         for access in reader.reads:
@@ -99,7 +99,7 @@ def _covered(scop: Scop, readers: list[Statement], array: str, flow: isl.UnionMa
 
 
 def _same_iteration(flow: isl.UnionMap, statements: list[Statement], count: int) -> bool:
-    """Tell whether producer and consumer always agree on the `count` outermost loops."""
+    """Tell whether producer and consumer agree on the `count` outermost loops."""
     if count == 0:
         return True
     function: isl.MultiUnionPwAff | None = None
@@ -124,10 +124,10 @@ def _iterator(statement: Statement, name: str) -> isl.Aff:
 
 
 def _apart(scop: Scop, array: Array) -> Scop | None:
-    """Give each thing that a temporary holds in turn an array of its own (webs: Muchnick, "Advanced
-    compiler design and implementation", 1997, section 16.3).
+    """Give each web of a temporary an array of its own (Muchnick, "Advanced compiler design and
+    implementation", 1997, section 16.3).
 
-    Only those that live in one iteration of a loop along the array: there a part of it will do.
+    Only webs that live in one iteration of a loop along the array, so that a part of it suffices.
     """
     writers, readers = _touching(scop, array.name)
     statements = list(dict.fromkeys([*writers, *readers]))
@@ -155,7 +155,7 @@ def _apart(scop: Scop, array: Array) -> Scop | None:
 
 
 def _webs(statements: list[Statement], flow: isl.UnionMap) -> list[list[Statement]]:
-    """Return the statements in groups between which no value goes."""
+    """Return the webs: groups of statements without dataflow between them."""
     groups = {statement.name: {statement.name} for statement in statements}
     found: list[isl.Map] = []
     flow.foreach_map(found.append)
@@ -169,7 +169,7 @@ def _webs(statements: list[Statement], flow: isl.UnionMap) -> list[list[Statemen
 
 
 def _is_smaller(web: list[Statement], flow: isl.UnionMap, array: str) -> bool:
-    """Tell whether the values of a group of statements stay in an iteration of a loop along it."""
+    """Tell whether a web lives in one iteration of a loop along the array."""
     own = isl.UnionSet.empty(flow.get_space())
     for statement in web:
         own = own.union(isl.UnionSet.from_set(statement.domain))
@@ -188,7 +188,7 @@ def _is_smaller(web: list[Statement], flow: isl.UnionMap, array: str) -> bool:
 
 
 def _is_exact(statement: Statement, array: str) -> bool:
-    """Tell whether no data chooses the elements of an array that a statement touches."""
+    """Tell whether a statement's subscripts of the array are independent of data."""
     accesses = (statement.write, *statement.reads)
     return all(access.exact for access in accesses if access.array == array)
 
@@ -214,7 +214,7 @@ def _renamed(statement: Statement, old: str, new: str) -> Statement:
 
 
 def _forward(scop: Scop, array: Array) -> Scop | None:
-    """Replace reads of a scalar by the expression assigned to it, if that is the same value."""
+    """Replace reads of a scalar by the expression assigned to it, if its value is the same."""
     writers, readers = _touching(scop, array.name)
     if len(writers) != 1 or writers[0] in readers or writers[0].guard is not None:
         return None
@@ -251,7 +251,7 @@ def _forward(scop: Scop, array: Array) -> Scop | None:
 
 
 def cost(expr: Expr) -> int:
-    """Return a rough operation count; divisions and function calls weigh ten."""
+    """Return a rough operation count; divisions and function calls count as ten."""
     total = 0
     for part in walk(expr):
         if isinstance(part, Call):
@@ -264,7 +264,7 @@ def cost(expr: Expr) -> int:
 
 
 def _overwritten(scop: Scop, writer: Statement, flow: isl.UnionMap) -> bool:
-    """Tell whether an element the writer read may change before a reader would read it again."""
+    """Tell whether an operand of the writer may change before a reader would load it again."""
     for read in writer.reads:
         for other in scop.statements:
             if other.target.array != read.array:
@@ -279,10 +279,10 @@ def _overwritten(scop: Scop, writer: Statement, flow: isl.UnionMap) -> bool:
 
 
 def _expand(scop: Scop, array: Array) -> Scop | None:
-    """Give the temporary a cell per iteration of the loops in which it is computed and used.
+    """Give the temporary a cell per iteration of the loops around its definition and uses.
 
-    An array is expanded over the outermost loop alone, and only where nothing else keeps that loop
-    from running in parallel: its cells take memory, a scalar's come back when code is made.
+    An array is expanded over the outermost loop alone, and only if it is all that makes that loop
+    sequential: its cells take memory, whereas a scalar's are contracted again.
     """
     writers, readers = _touching(scop, array.name)
     statements = list(dict.fromkeys([*writers, *readers]))
@@ -327,7 +327,7 @@ def _expand(scop: Scop, array: Array) -> Scop | None:
 
 
 def _blocks_alone(scop: Scop, array: Array, statements: list[Statement], count: int) -> bool:
-    """Tell whether temporaries alone, `array` too, make `count` outer loops sequential."""
+    """Tell whether only temporaries, including `array`, make `count` outer loops sequential."""
     own = set(loop_iterators(statements[0], count))
     nest = [s for s in scop.statements if shared_loops([statements[0], s]) >= count]
     kept = frozenset(a.name for a in scop.arrays if a.role is not Role.TEMP)
@@ -342,9 +342,9 @@ def _blocks_alone(scop: Scop, array: Array, statements: list[Statement], count: 
 
 
 def _ranges(statements: list[Statement], count: int, scop: Scop) -> tuple[tuple[Expr, Expr], ...]:
-    """Return the least value of each loop's iterator, or 0 if less, and how many there are from it.
+    """Return the least value of each loop's iterator, or 0 if less, and its extent from there.
 
-    They end at the first loop of which no expression over the sizes says where it begins.
+    Ends at the first loop without a lower bound over the sizes.
     """
     params = frozenset(scop.params)
     ranges = []
@@ -365,7 +365,7 @@ def _ranges(statements: list[Statement], count: int, scop: Scop) -> tuple[tuple[
 
 
 def _least(values: isl.Set, scop: Scop) -> Expr | None:
-    """Return a number, or an affine expression, that no value is below."""
+    """Return a number, or an affine expression, that bounds the value from below."""
     lowest = values.dim_min_val(0)
     if lowest.is_nonneg() or lowest.is_nan():
         return integer(0)

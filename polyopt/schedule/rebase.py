@@ -1,8 +1,7 @@
-"""Take the order of a proven tree as the program's own.
+"""Make the order of a proven tree the order of the Scop.
 
-In: a Scop and a tree that was proven for it.  Out: an equal Scop whose statements stand in the
-tree's order.  Steps that change data start from it: what they do to values is judged in the order
-in which the loops run now.
+In: a Scop and a tree that was proven for it.  Out: an equal Scop whose statements are in the tree's
+order.  Data steps start from it, since their dataflow is compared in the order of the loops.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ _IN, _DIV = isl.dim_type.in_, isl.dim_type.div
 def rebased(scop: Scop, tree: Tree, known: Scop | None = None) -> Scop:
     """Return `scop` with the tree's order as its own.
 
-    Instances that the tree leaves unordered follow the text and their iterators.  What was found
-    out of the times of statements for `known` is not asked again, where the loops are the same.
+    Instances that the tree leaves unordered follow the text and their iterators.  Times of
+    statements in `known` are reused where the loops are the same.
     """
     answers = _answers(known or scop)
     orders, is_total = _times(scop, tree, answers)
@@ -54,9 +53,9 @@ def rebased(scop: Scop, tree: Tree, known: Scop | None = None) -> Scop:
 
 @dataclass(frozen=True, eq=False)
 class _Answers:
-    """Times of statements at several places, by identities of what they depend on.
+    """Memoized times of statements at several places, by identities of the objects they depend on.
 
-    Answers come with those objects, which are kept alive.
+    The objects are kept alive with the answers.
     """
 
     times: dict[tuple[object, ...], tuple[tuple[Expr, ...], bool, object]]
@@ -70,7 +69,7 @@ def _answers(scop: Scop) -> _Answers:
 
 
 def _tells(orders: list[tuple[Expr, ...]], level: int) -> bool:
-    """Tell whether a level is not one constant for all statements."""
+    """Tell whether a level is not the same constant for all statements."""
     values = {order[level] for order in orders if order}
     return len(values) > 1 or not all(isinstance(value, Const) for value in values)
 
@@ -123,19 +122,19 @@ class _Runs:
     parts: dict[str, isl.Set]
 
     def within(self, domain: isl.UnionSet) -> _Runs:
-        """Return those in `domain`."""
+        """Return the instances in `domain`."""
         chosen: dict[str, isl.Set] = {}
         domain.foreach_set(lambda part: chosen.update({part.get_tuple_name(): part}))
         return _Runs({n: p.intersect(chosen[n]) for n, p in self.parts.items() if n in chosen})
 
     def running(self) -> tuple[str, ...]:
-        """Return the statements of which there are some."""
+        """Return the statements with instances."""
         return tuple(name for name, part in self.parts.items() if not part.is_empty())
 
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """A leaf: what runs there, and what it is told apart by: positions and loops."""
+    """A leaf: its instances, and the positions and loops that identify it."""
 
     runs: _Runs
     levels: tuple[int | BandMember, ...]
@@ -166,7 +165,7 @@ def _leaves(
 def _read(
     statement: Statement, places: Values[_Place], length: int, params: tuple[str, ...]
 ) -> tuple[tuple[Expr, ...], bool]:
-    """Return the time of a statement at one place, and whether its instances' times differ."""
+    """Return the time of a statement at one place, and whether all its instances' times differ."""
     (place,) = places
     domain = place.runs.parts[statement.name]
     time: list[Expr] = []
@@ -206,7 +205,7 @@ def _tells_apart(values: list[isl.PwAff], domain: isl.Set) -> bool:
 
 
 def _untold(sums: list[isl.Aff], domain: isl.Set) -> set[int]:
-    """Return the dimensions that may differ where `sums` are the same, as far as this is plain."""
+    """Return dimensions that may differ where `sums` are equal, a superset."""
     left = set(range(domain.dim(isl.dim_type.set)))
     found = True
     while left and found:
@@ -220,14 +219,14 @@ def _untold(sums: list[isl.Aff], domain: isl.Set) -> set[int]:
 
 
 def _one_sum(value: isl.PwAff) -> isl.Aff | None:
-    """Return the sum without floors that a function is, whatever its domain, or None."""
+    """Return the single affine function without floors that a function is, or None."""
     pieces: list[isl.Aff] = []
     value.foreach_piece(lambda _, aff: pieces.append(aff))
     return pieces[0] if len(pieces) == 1 and pieces[0].dim(_DIV) == 0 else None
 
 
 def _constants(domain: isl.Set) -> Iterator[isl.Aff]:
-    """Yield sums without floors that are 0 for all of `domain`."""
+    """Yield affine functions without floors that are 0 on all of `domain`."""
     for constraint in domain.affine_hull().get_constraints():
         if constraint.is_equality() and not constraint.involves_dims(_DIV, 0, constraint.dim(_DIV)):
             yield constraint.get_aff()
@@ -238,8 +237,8 @@ def _chosen(
 ) -> tuple[tuple[Expr, ...], bool]:
     """Return the time of a statement at several places, and whether its instances' times differ.
 
-    An instance has the time of the place that it runs at.  Those at two places differ: a sequence
-    tells the places apart.
+    An instance has the time of its place.  Times at two places differ, since a sequence orders the
+    places.
     """
     read = [_read(statement, (place,), length, scop.params) for place in places]
     every = statement.domain.intersect_params(scop.context)

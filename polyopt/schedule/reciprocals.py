@@ -1,9 +1,9 @@
-"""Quotients whose divisor many instances share as products with its reciprocal.
+"""Replace divisions by a divisor shared by many instances by products with its reciprocal.
 
 In: a Program; `fp="reassociate"` allows it.  Out: the same with such quotients as `BinaryOp.RATIO`.
-Leaves alone: divisors of which each instance has its own, other types than float32 and float64.
-Source: compilers call this reciprocal arithmetic; theirs fails where the reciprocal is not a normal
-number, ours does not.
+Leaves alone: divisors that differ for each instance, other types than float32 and float64.
+Other compilers' reciprocal arithmetic fails where the reciprocal is not a normal number, this does
+not.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TYPES = (DType.FLOAT32, DType.FLOAT64)
 
 
 def with_reciprocals(program: Program) -> Program:
-    """Return `program` with quotients by what instances share marked."""
+    """Return `program` with quotients by shared divisors marked."""
     return replace(program, parts=changed_statements(program.parts, _statement))
 
 

@@ -1,8 +1,8 @@
-"""Reductions: statements that fold many values into one, and whether their order may change.
+"""Recognize reductions, and decide whether they are reassociable.
 
-In: a Scop.  Out: each reduction with its operator, its form, and why its order is open or kept.
-Recognised in any loop: `s = s + x`, `s = x if x > s else s`, `if x > s: s = x`, and the place of an
-extremum kept beside it; under any condition that does not read what is accumulated.
+In: a Scop.  Out: each reduction with its operator, its form, and why its order is open or fixed.
+Recognizes, in any loop, `s = s + x`, `s = x if x > s else s`, `if x > s: s = x`, and the position
+of an extremum kept beside it; under any condition that does not read the accumulator.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FOLDING = frozenset(
 
 @unique
 class Form(Enum):
-    """How a reduction is written."""
+    """The syntactic form of a reduction."""
 
     UPDATE = "update"  # s = s + x
     CHOICE = "choice"  # s = x if x > s else s
@@ -55,7 +55,7 @@ class FoundReduction:
     """A reduction: its statements, the first of which updates `target` by `op`.
 
     `open`: the source leaves the order open, or no order changes the result.  `conditional`: some
-    iterations leave the target alone.  `marked`: `fp="reassociate"` opens it.
+    iterations do not update the target.  `marked`: `fp="reassociate"` opens the order.
     """
 
     statements: tuple[str, ...]
@@ -91,13 +91,13 @@ def _found(scop: Scop) -> Iterator[FoundReduction]:
 
 
 def _is_join(statement: Statement) -> bool:
-    """Tell whether a statement joins partial results, which a step made of what is open."""
+    """Tell whether a statement joins partial results of a reassociable reduction."""
     is_copy = statement.origin is not None and not statement.origin.statement
     return is_copy and statement.reduction is not None
 
 
 def accumulation(statement: Statement) -> tuple[BinaryOp, Form] | None:
-    """Return operator and form of `target = target op rest`, whatever its loops."""
+    """Return operator and form of `target = target op rest`, in any loops."""
     if _reads(statement.guard, statement.target.array):
         return None
     value, target = statement.value, statement.target
@@ -118,7 +118,7 @@ def accumulation(statement: Statement) -> tuple[BinaryOp, Form] | None:
 
 
 def _extremum(test: Compare, fresh: Expr, target: Load, form: Form) -> tuple[BinaryOp, Form] | None:
-    """Return MAX or MIN if `test` says that `fresh` is beyond `target`."""
+    """Return MAX or MIN if `test` compares `fresh` with `target`."""
     if _reads(fresh, target.array):
         return None
     match test:
@@ -172,7 +172,7 @@ def _guarded(scop: Scop, statement: Statement) -> Iterator[FoundReduction]:
 
 
 def _test_of(scop: Scop, guard: Expr) -> tuple[Compare | None, Statement | None]:
-    """Return the comparison that a guard is, and the statement that makes it, if one does."""
+    """Return the comparison of a guard, and the statement that computes it, if any."""
     if isinstance(guard, Compare):
         return guard, None
     if isinstance(guard, Load):
@@ -187,16 +187,16 @@ def _reads(expr: Expr | None, array: str) -> bool:
 
 
 def reassociated(program: Program, *, choices: bool = False) -> Program:
-    """Return `program` with the order of all its updates open, as `fp="reassociate"` asks.
+    """Return `program` with all its updates reassociable, as `fp="reassociate"` asks.
 
-    `choices`: of extrema that are written as choices, too.
+    `choices`: extrema written as choices, too.
     """
     parts = changed_parts(program.parts, opened)
     return replace(program, parts=changed_parts(parts, _chosen) if choices else parts)
 
 
 def rounding(program: Program) -> Program:
-    """Return `program` with factors of sums of products free to be tf32, as `fp="fast"` asks."""
+    """Return `program` with operands of sums of products roundable to tf32, as `fp="fast"` asks."""
     return replace(program, parts=changed_parts(program.parts, _rounding))
 
 
@@ -216,7 +216,7 @@ def changed_parts(parts: Parts, change: Callable[[Scop], Scop]) -> Parts:
 
 
 def changed_statements(parts: Parts, change: Callable[[Statement], Statement]) -> Parts:
-    """Return `parts` with every statement changed; parts none of whose statements are stay."""
+    """Return `parts` with every statement changed; parts without changes are kept."""
 
     def renewed(scop: Scop) -> Scop:
         statements = tuple(map(change, scop.statements))
@@ -240,7 +240,7 @@ def _rounding(scop: Scop) -> Scop:
 
 
 def _chosen(scop: Scop) -> Scop:
-    """Return `scop` with the order of extrema open that are written as choices."""
+    """Return `scop` with extrema that are written as choices reassociable."""
 
     def renewed(statement: Statement) -> Statement:
         op = chosen(statement.value, statement.target)
@@ -252,7 +252,7 @@ def _chosen(scop: Scop) -> Scop:
 
 
 def _is_chain(statement: Statement) -> bool:
-    """Tell whether a statement is `a[i] = a[i - 1] op x`, of numbers that are no halves."""
+    """Tell whether a statement is `a[i] = a[i - 1] op x`, not of half-precision numbers."""
     target, value = statement.target, statement.value
     if statement.guard is not None or target.dtype.is_half or not isinstance(value, Binary):
         return False
@@ -264,9 +264,9 @@ def _is_chain(statement: Statement) -> bool:
 
 
 def _is_fusible(statement: Statement) -> bool:
-    """Tell whether a statement adds products to an element that some loop of it leaves alone.
+    """Tell whether a statement adds products to an element that some loop keeps fixed.
 
-    Unlike a reduction's, its terms may be made of other elements of the array.
+    Unlike a reduction's, its terms may read other elements of the array.
     """
     target, value = statement.target, statement.value
     if target.dtype not in (DType.FLOAT32, DType.FLOAT64) or not isinstance(value, Binary):
@@ -282,10 +282,10 @@ def _is_fusible(statement: Statement) -> bool:
 
 
 def _is_in_place(statement: Statement) -> bool:
-    """Tell whether the products that are added are made of other elements than the one they go to.
+    """Tell whether the added products only read elements other than the target.
 
-    A sum of them may be made in any order as any other; reads of the others keep their places among
-    the updates of these.
+    Such a sum is as reassociable as any other; reads of the other elements keep their order with
+    these updates.
     """
     target, value = statement.target, statement.value
     if statement.guard is not None or not statement.write.exact:
@@ -296,7 +296,7 @@ def _is_in_place(statement: Statement) -> bool:
 
 
 def _as_sum(statement: Statement) -> Statement:
-    """Return a statement that adds or takes away as a sum whose order is open."""
+    """Return a statement that adds or subtracts as a reassociable sum."""
     value = statement.value
     if isinstance(value, Binary) and value.op is BinaryOp.SUB:
         negated = Unary(UnaryOp.NEG, value.right, value.dtype)
@@ -305,7 +305,7 @@ def _as_sum(statement: Statement) -> Statement:
 
 
 def opened(scop: Scop) -> Scop:
-    """Return `scop` with the order of all its updates open; itself where it is already."""
+    """Return `scop` with all its updates reassociable; itself if they already are."""
 
     def renewed(statement: Statement) -> Statement:
         if statement.reduction is None and _is_chain(statement) and not statement.regroups:

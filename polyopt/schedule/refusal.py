@@ -1,6 +1,6 @@
-"""The error that refuses a step: its code, its witness, and what to do instead.
+"""Build the error that refuses a step: its code, its witness, and an alternative.
 
-In: where the step was refused, the tree it makes.  Out: an `IllegalSchedule`.
+In: the refused step, the tree it makes.  Out: an `IllegalSchedule`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def refusal(
 ) -> IllegalSchedule:
     """Return the error that refuses `step`, with its witness and a repair that works.
 
-    `tree`, over `scop`, is what the step makes; `dependences` are those of `scop`.
+    `tree`, over `scop`, is the step's result; `dependences` are those of `scop`.
     """
     violation = refused.violation
     witness = find_witness(scop, dependences, violation, tree)
@@ -48,7 +48,7 @@ def refusal(
 
 
 def _reason(violation: Violation) -> tuple[str, str]:
-    """Return the code of a violation and what it means."""
+    """Return the code and the explanation of a violation."""
     match violation.fault:
         case Fault.CONCURRENT:
             return "PO0312", f"the loop `{violation.loop}` carries a dependence"
@@ -64,7 +64,7 @@ def _reason(violation: Violation) -> tuple[str, str]:
 
 
 def _kept(scop: Scop, dependences: Dependences, violation: Violation) -> tuple[str, ...]:
-    """Return a note if only reductions whose order the source fixes are in the way."""
+    """Return a note if only reductions in a fixed order are violated."""
     broken = [
         dependence
         for dependence in dependences.touching(violation.pairs)
@@ -84,7 +84,7 @@ def _kept(scop: Scop, dependences: Dependences, violation: Violation) -> tuple[s
 
 
 def _hint(violation: Violation) -> str:
-    """Return what to do where no repair was found."""
+    """Return advice where no repair was found."""
     match violation.fault:
         case Fault.CONCURRENT:
             return f"keep `{violation.loop}` in order: no step that was tried makes it parallel"

@@ -1,8 +1,8 @@
-"""What flows between the parts of a program: private arrays, independent iterations of regions.
+"""Analyse dataflow between the parts of a program: private arrays, parallel regions.
 
 In: a `Program`.  Out: the same program with loops of regions marked parallel where that is proven,
-and arrays that one part alone uses known as its temporaries.
-Dynamic sizes and inner loops of a region are left open: a conflict for any value of them counts.
+and arrays that only one part uses as its temporaries.
+Dynamic sizes and inner loops of a region may have any value: a conflict for any of them counts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PARAM = isl.dim_type.param
 
 
 def settle_regions(program: Program) -> Program:
-    """Return `program` with its regions judged."""
+    """Return `program` with parallel loops of regions and temporaries of parts marked."""
     if program.is_static:
         return program
     judge = _Judge(program)
@@ -47,7 +47,7 @@ def independent(program: Program, loop: Repeat) -> bool:
 
 
 def touched(part: Part) -> frozenset[str]:
-    """Return the arrays that a part reads or writes, the parts inside it included."""
+    """Return the arrays that a part accesses, including parts inside it."""
     match part:
         case Scop():
             return frozenset(a.array for s in part.statements for a in (s.write, *s.reads))
@@ -73,7 +73,7 @@ class _Judge:
     # -- temporaries of one part ----------------------------------------------------------------
 
     def temporaries(self, parts: Parts, repeated: bool) -> Parts:
-        """Return the parts; an array whose contents do not outlive a part is a TEMP there."""
+        """Return the parts with arrays that are dead after a part as TEMP there."""
         result: list[Part] = []
         for part in parts:
             match part:
@@ -96,7 +96,7 @@ class _Judge:
         return replace(scop, arrays=tuple(arrays))
 
     def _users(self, array: str) -> int:
-        """Return how many parts, loops of regions apart, touch an array."""
+        """Return the number of parts, not counting loops of regions, that access an array."""
         return sum(
             array in touched(part)
             if not isinstance(part, Repeat)
@@ -107,7 +107,7 @@ class _Judge:
     # -- independent iterations -----------------------------------------------------------------
 
     def loops(self, parts: Parts) -> Parts:
-        """Return the parts; the outermost loops with independent iterations are parallel."""
+        """Return the parts with the outermost independent loops parallel."""
         result: list[Part] = []
         for part in parts:
             if isinstance(part, Repeat):
@@ -136,7 +136,7 @@ class _Judge:
         return tuple(private)
 
     def _is_private(self, loop: Repeat, array: Array) -> bool:
-        """Whether every iteration writes what it reads, and nobody else looks."""
+        """Tell whether every iteration writes all it reads, and the array is dead afterwards."""
         if array.role is not Role.TEMP or not _is_small(array):
             return False
         inside = sum(array.name in touched(part) for part in all_parts(loop.body))
@@ -151,7 +151,7 @@ class _Judge:
         return _is_written_first(loop.body, array, False) is not None
 
     def _is_apart(self, loop: Repeat, array: Array) -> bool:
-        """Whether no element is written in one iteration and touched in another."""
+        """Tell whether no element written in one iteration is accessed in another."""
         writes, all_ = None, None
         for access, cells in _cells(loop.body, array.name):
             one = _by_iteration(cells, loop.param, loop.body)
@@ -177,7 +177,7 @@ def _is_small(array: Array) -> bool:
 def _is_written_first(  # noqa: C901 - one case per part
     parts: Parts, array: Array, written: bool
 ) -> bool | None:
-    """Return whether all of `array` is written after `parts`; None if it may be read before."""
+    """Return whether `parts` write all of `array`; None if it may be read before."""
     for part in parts:
         if array.name not in touched(part):
             continue
@@ -204,7 +204,7 @@ def _is_written_first(  # noqa: C901 - one case per part
 
 
 def _writes_all(scop: Scop, array: Array) -> bool:
-    """Whether a part surely writes every element."""
+    """Tell whether a part surely writes every element."""
     whole = index_box(array.name, array.shape, scop.params)
     for statement in scop.statements:
         write = statement.write
@@ -218,7 +218,7 @@ def _range(access: Access, scop: Scop) -> isl.Set:
 
 
 def _cells(parts: Parts, array: str) -> Iterator[tuple[AccessKind, isl.Set]]:
-    """Yield the elements of an array that parts touch, as sets over parameters."""
+    """Yield the elements of an array that parts access, as sets over parameters."""
     for part in all_parts(parts):
         match part:
             case Scop():

@@ -1,12 +1,12 @@
-"""The dependent pairs that the loops above a place in a tree leave equal.
+"""Track the dependent pairs that remain unordered by the loops above a place in a tree.
 
 In: the pairs of a Scop, then the functions of loops from outside in.  Out: the pairs that a loop
-reverses, separates, leaves equal; exact.  What a tile loop leaves equal is worked out only where it
-matters: most often the pairs before it show already that nothing inside is wrong.
+reverses, separates, leaves equal; exact.  The pairs that a tile loop leaves equal are computed only
+on demand: mostly a superset shows already that nothing inside is wrong.
 
-Each two statements are looked at for themselves, and each answer is kept with what it depends on:
-their two functions of the loop, or their parts of a filter.  One tree after the other is judged;
-where a nest joins others, most pairs of statements meet the loops and filters that they met before.
+Each two statements are treated apart, and each answer is memoized with what it depends on: their
+two functions of the loop, or their parts of a filter.  When one tree after another is checked, most
+pairs of statements meet the same loops and filters again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FEW = 24
 
 @unique
 class PairOrder(Enum):
-    """What is asked of the order of pairs."""
+    """The order required of pairs."""
 
     ORDERED = "ordered"  # the first one first
     JOIN = "join"  # ordered, joins of partial results: warps may exchange these
@@ -50,11 +50,10 @@ class PairOrder(Enum):
 
 @dataclass(frozen=True, eq=False)
 class DependentPairs:
-    """Dependent pairs of instances of two statements, those on which all `tiles` are equal.
+    """Dependent pairs of instances of two statements, those on which `tiles` are equal.
 
-    `own`: both are updates of the element that the one statement sets.  `grown` are functions that
-    are smaller at the second instance of no pair of `relation`, if these are ordered; `even` floors
-    on which all pairs are equal.
+    `own`: both are updates by one statement of its target.  `grown` are functions that decrease on
+    no pair of `relation`, if these are ordered; `even` floors on which all pairs are equal.
     """
 
     source: str
@@ -68,12 +67,12 @@ class DependentPairs:
 
     @cached_property
     def is_empty(self) -> bool:
-        """Whether no pair is left, tiles aside."""
+        """Whether no pair is left, regardless of tiles."""
         return bool(self.relation.is_empty())
 
     @cached_property
     def settled(self) -> DependentPairs:
-        """The same pairs, without tiles."""
+        """The same pairs, with tiles applied."""
         relation = self.relation
         for function in self.tiles:
             relation = relation.eq_at_multi_union_pw_aff(function)
@@ -81,7 +80,7 @@ class DependentPairs:
 
     @cached_property
     def memory(self) -> dict[str, list[tuple[_Piece, _Piece, Any]]]:
-        """Answers by question, each with the pieces of what was asked about."""
+        """Memoized answers by question, with the pieces they depend on."""
         return {}
 
     def _once(
@@ -106,7 +105,7 @@ class DependentPairs:
         return self._with(inside)
 
     def _with(self, relation: isl.UnionMap) -> DependentPairs | None:
-        """Return what is left of the pairs; the same ones where all are."""
+        """Return the pairs restricted to `relation`; the same object if none is lost."""
         if relation.is_empty():
             return None
         if self.relation.is_subset(relation):
@@ -114,12 +113,12 @@ class DependentPairs:
         return replace(self, relation=relation)
 
     def _parts(self, loop: BandMember) -> tuple[FloorTerm, ...] | None:
-        """Return the parts that the loop of the two statements is the sum of."""
+        """Return the floor terms of the loop for the two statements."""
         names = dict.fromkeys((self.source, self.target))
         return floor_terms([loop.pieces[name] for name in names])
 
     def backwards(self, loop: BandMember) -> tuple[isl.UnionMap | None, DependentPairs]:
-        """Return the pairs that a loop reverses, None for none, and all with what was learnt."""
+        """Return the pairs that a loop reverses (or None), and all pairs with the learnt facts."""
         if self.sort.is_free:
             return None, self
         return self._once("backwards", loop, lambda: self._backwards(loop))
@@ -149,7 +148,7 @@ class DependentPairs:
         return replace(self, tiles=(*self.tiles, loop.function), even=even)
 
     def separated(self, loop: BandMember) -> isl.UnionMap | None:
-        """Return the pairs on which a loop that reverses none differs, None for none."""
+        """Return the pairs that a loop separates, None for none; it must reverse none."""
         return self._once("separated", loop, lambda: self._separated(loop))
 
     def _separated(self, loop: BandMember) -> isl.UnionMap | None:
@@ -167,7 +166,7 @@ class DependentPairs:
         return None if found.is_empty() else found
 
     def _is_even(self, loop: BandMember) -> bool:
-        """Tell whether it is known that all pairs are equal on a loop."""
+        """Tell whether all pairs are known to be equal on a loop."""
         parts = self._parts(loop) if self.even else None
         return parts is not None and all(
             any(part.size == known.size and known.holds(part) for known in self.even)
@@ -180,11 +179,11 @@ Step: TypeAlias = Callable[[DependentPairs], "DependentPairs | None"]
 
 @dataclass(frozen=True, eq=False)
 class RemainingDependences:
-    """The pairs of each two statements that are left.
+    """The pairs of each two statements that remain.
 
-    These are the pairs of statements called `names` that the `steps` leave, found when they are
-    asked for.  `outer` are the functions of loops around on which all of them are equal.
-    `known` holds what was found of trees for the very same pairs.
+    These are the pairs of statements called `names` that the `steps` leave, computed on demand.
+    `outer` are the functions of loops around on which all of them are equal.  `known` memoizes
+    answers about trees for the same pairs.
     """
 
     dependences: Dependences
@@ -195,17 +194,17 @@ class RemainingDependences:
 
     @property
     def known(self) -> dict[tuple[object, ...], Any]:
-        """Answers about trees."""
+        """Memoized answers about trees."""
         return self.dependences.known
 
     @cached_property
     def groups(self) -> tuple[DependentPairs, ...]:
-        """The pairs of each two statements."""
+        """The remaining pairs of each two statements."""
         return tuple(self._found())
 
     @cached_property
     def is_small(self) -> bool:
-        """Whether all pairs may be looked at: there are some times as many as statements."""
+        """Whether there are few enough pairs to look at all of them."""
         if len(self.names) <= FEW or (self.before is not None and self.before.is_small):
             return True
         most = FEW * len(self.names)
@@ -240,17 +239,17 @@ class RemainingDependences:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no pair is left, tiles aside."""
+        """Whether no pair is left, regardless of tiles."""
         return all(pairs.is_empty for pairs in self)
 
     @property
     def left(self) -> isl.UnionMap | None:
-        """All pairs that are left, None for none."""
+        """All remaining pairs, None for none."""
         return union(pairs.settled.relation for pairs in self if not pairs.settled.is_empty)
 
     @cached_property
     def memory(self) -> dict[tuple[str, int], tuple[object, Any]]:
-        """Answers by question and the identity of what was asked about, which is kept alive."""
+        """Memoized answers by question and identity of objects, which are kept alive."""
         return {}
 
     def _once(self, question: str, about: object, answer: Callable[[], _Answer]) -> _Answer:
@@ -284,7 +283,7 @@ class RemainingDependences:
         return any(pairs.backwards(loop)[0] is not None for pairs in self)
 
     def learnt(self, loop: BandMember) -> RemainingDependences:
-        """Return all pairs, with what is known of those that a loop does not reverse."""
+        """Return all pairs, with the facts learnt about a loop that reverses none."""
         return self._once(
             "learnt", loop.schedule, lambda: self._after(lambda pairs: pairs.backwards(loop)[1])
         )
@@ -296,13 +295,13 @@ class RemainingDependences:
         )
 
     def separates(self, loop: BandMember) -> bool:
-        """Tell whether any pair, free ones too, differs on a loop that reverses none."""
+        """Tell whether a loop that reverses none separates any pair, including free ones."""
         if self.is_local(loop):
             return False
         return any(pairs.separated(loop) is not None for pairs in self)
 
     def is_local(self, loop: BandMember) -> bool:
-        """Tell whether elements show that a loop separates none of many pairs."""
+        """Tell whether a loop separates no pair, from the elements that its iterations access."""
         return not self.is_small and self._once(
             "local",
             loop.schedule,
@@ -312,7 +311,7 @@ class RemainingDependences:
     def separated(
         self, loop: BandMember, but: Callable[[DependentPairs], bool] = lambda _: False
     ) -> isl.UnionMap | None:
-        """Return the pairs, free ones too, on which a loop that reverses none differs."""
+        """Return the pairs that a loop which reverses none separates, including free ones."""
         if self.is_local(loop):
             return None
         return union(pairs.separated(loop) for pairs in self if not but(pairs))
@@ -321,7 +320,7 @@ class RemainingDependences:
 def _through(
     found: Iterable[DependentPairs], names: frozenset[str], steps: tuple[Step, ...]
 ) -> Iterator[DependentPairs]:
-    """Yield what steps leave of the pairs of some statements."""
+    """Yield the pairs of some statements that the steps leave."""
     for pairs in found:
         left: DependentPairs | None = pairs
         if pairs.source not in names or pairs.target not in names:
@@ -340,12 +339,12 @@ def union(found: Iterable[isl.UnionMap | None]) -> isl.UnionMap | None:
 
 @lru_cache(maxsize=2)
 def remaining_dependences(dependences: Dependences) -> RemainingDependences:
-    """Return all pairs of a Scop; what is known of some that another Scop had is kept."""
+    """Return all pairs of a Scop; answers memoized for pairs of another Scop are reused."""
     return RemainingDependences(dependences, frozenset(s.name for s in dependences.scop.statements))
 
 
 def _pairs_of(dependences: Dependences, source: str, target: str) -> Iterator[DependentPairs]:
-    """Yield the pairs of two statements, those of one sort together."""
+    """Yield the pairs of two statements by their required order."""
     groups: dict[tuple[str, str, PairOrder, bool], list[Dependence]] = {}
     for one in dependences.between(source, target):
         own = dependences.is_own(one)
@@ -376,5 +375,5 @@ def _is_among(part: FloorTerm, known: tuple[FloorTerm, ...]) -> bool:
 
 
 def _decreases(part: FloorTerm, pairs: isl.UnionMap) -> bool:
-    """Tell whether the inside of `part` is smaller at the second instance of some pair."""
+    """Tell whether the argument of a floor term decreases on some pair."""
     return not pairs.lex_gt_at_multi_union_pw_aff(part.function).is_empty()

@@ -1,7 +1,7 @@
-"""What to do instead of a refused step: the cheapest change that was checked to make it legal.
+"""Find a repair of a refused step: the cheapest change that makes it legal.
 
-In: the refused step and where it was refused; the step itself offers repairs, cheapest first.
-Out: the first `Repair` that the judge accepts, or None.  Bounded in isl operations.
+In: the refused step and its state; the step itself offers repairs, cheapest first.
+Out: the first `Repair` that the legality check accepts, or None.  Bounded in isl operations.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_CANDIDATES = 24
 
 @unique
 class RepairKind(Enum):
-    """What a repair does, in the words of its hint."""
+    """The kind of a repair, in the words of its hint."""
 
     OTHER_LOOP = "another loop is legal"
     FEWER = "fewer loops are legal"
@@ -52,9 +52,9 @@ class RepairKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Steps to apply instead of the refused one; the judge accepted them.
+    """Steps to apply instead of the refused one, checked to be legal.
 
-    A repair of kind `MODE` is legal where the order of reductions is open, and there alone.
+    A repair of kind `MODE` is legal only if reductions are reassociable.
     """
 
     kind: RepairKind
@@ -71,7 +71,7 @@ class Repair:
 
 @dataclass(frozen=True, eq=False)
 class RefusedStep:
-    """Where a step was refused: the schedule it was applied to, after the steps `done`.
+    """The state in which a step was refused: after the steps `done` to `schedule`.
 
     `tree`, `scop` and `dependences` are those before the step.
     """
@@ -89,7 +89,7 @@ class RefusedStep:
         return pairs_reaching(pairs, self.tree, label)
 
     def every(self, label: str) -> isl.UnionMap:
-        """Return the pairs that may not run together in band `label`."""
+        """Return the pairs that must not run together in band `label`."""
         return pairs_reaching(self.dependences.union(self._inside(label)), self.tree, label)
 
     def _inside(self, label: str) -> Iterator[Dependence]:
@@ -102,14 +102,14 @@ class RefusedStep:
 
 @runtime_checkable
 class Repairable(Protocol):
-    """A step that knows what could be done instead of it."""
+    """A step that offers repairs."""
 
     def repairs(self, refused: RefusedStep) -> Iterator[Repair]:
-        """Yield what might be legal instead, cheapest first."""
+        """Yield repairs that might be legal, cheapest first."""
 
 
 def find_repair(refused: RefusedStep, step: Transform) -> Repair | None:
-    """Return the first repair that the step offers and the judge accepts, or None."""
+    """Return the first legal repair that the step offers, or None."""
     if not isinstance(step, Repairable):
         return None
     try:
@@ -127,7 +127,7 @@ def _first(refused: RefusedStep, step: Repairable) -> Repair | None:
 
 
 def _in_open_order(refused: RefusedStep, step: Transform) -> Repair | None:
-    """Return the step, or a repair of it, that is legal once the order of reductions is open."""
+    """Return the step, or a repair of it, if it is legal once reductions are reassociable."""
     scop = schedule.reductions.opened(refused.scop)
     if scop is refused.scop or refused.scop is not refused.schedule.scop:
         return None
@@ -146,8 +146,8 @@ def repaired(
 ) -> tuple[tuple[Transform, ...], Schedule]:
     """Return the steps with every refused one repaired, and the schedule after them.
 
-    Raises `IllegalSchedule` for a step that has no repair, `ScheduleError` for one that does not
-    fit.
+    Raises `IllegalSchedule` for a step without a repair, `ScheduleError` for one that does not
+    apply.
     """
     taken: list[Transform] = []
     for step in steps:

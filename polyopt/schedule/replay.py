@@ -1,8 +1,8 @@
-"""What a wrong order does to values: a Scop run in the source's order and in a refused one.
+"""Replay a refused order on small data to show how values differ.
 
 In: a Scop, a refused tree, small sizes.  Out: the first element that differs, or that none did.
 Runs on the slow interpreter, on a few sets of small invented data.
-Refuses (says so in `Replay.reason`): more instances or elements than a blink of an eye allows.
+Refuses (says so in `Replay.reason`): more instances or elements than run in a blink.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Change:
 
 @unique
 class How(Enum):
-    """In which way of running a refused tree a value differs, for people."""
+    """The way of running a refused tree in which a value differs, for people."""
 
     REFUSED = "in the refused order"
     SWAPPED = "if the two run in the other order"
@@ -59,9 +59,9 @@ class How(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What runs on `sets` of invented data showed; `change` None: every element was the same.
+    """The result of runs on `sets` of invented data; `change` None: every element was the same.
 
-    `reason` says why nothing was run, if so; `params` are the sizes it ran at.
+    `reason` says why nothing was run, if so; `params` are the sizes of the runs.
     """
 
     sets: int
@@ -73,7 +73,7 @@ class Replay:
 
 @dataclass(frozen=True, eq=False)
 class Disorder:
-    """How the refused tree may run.
+    """The possible orders of the refused tree.
 
     `together`: the level of the loop that would run the two instances of `pair` at the same time;
     `updates`: both update the same element.  `ties`: nothing orders the two.
@@ -114,7 +114,7 @@ def replay(scop: Scop, params: Mapping[str, int], disorder: Disorder) -> Replay:
 def _orders(
     scop: Scop, params: dict[str, int], disorder: Disorder
 ) -> Iterator[tuple[How, Scop, Times]]:
-    """Yield the orders in which the refused tree may run, those that say most first."""
+    """Yield possible orders of the refused tree, the clearest first."""
     times = _times_of(scop, params, disorder.tree)
     first, second = disorder.pair
     if disorder.ties:
@@ -146,7 +146,7 @@ def _instances(scop: Scop, params: dict[str, int]) -> int:
 
 
 def _times_of(scop: Scop, params: dict[str, int], tree: Tree) -> Times:
-    """Return instance -> time in the order of a tree; an instance that is lost has none."""
+    """Return instance -> time in the order of a tree; a lost instance has none."""
     domain = scop.domain.intersect_params(fix_params(scop.context, params))
     pieces: list[isl.Map] = []
     time_of(tree, domain).foreach_map(pieces.append)
@@ -160,7 +160,7 @@ def _times_of(scop: Scop, params: dict[str, int], tree: Tree) -> Times:
 
 
 def _swapped(times: Times, level: int, first: Instance, second: Instance) -> Times:
-    """Return `times` with two iterations of one loop in each other's place."""
+    """Return `times` with two iterations of one loop swapped."""
     prefix, one, two = times[first][:level], times[first][level], times[second][level]
     turned = {one: two, two: one}
 
@@ -173,7 +173,7 @@ def _swapped(times: Times, level: int, first: Instance, second: Instance) -> Tim
 
 
 def _in_turn(times: Times, level: int, first: Instance) -> Times:
-    """Return `times` with the iterations of one loop in step: the loop inside what it held."""
+    """Return `times` with a loop moved innermost, so that its iterations run in lockstep."""
     prefix = times[first][:level]
 
     def turn(time: tuple[int, ...]) -> tuple[int, ...]:
@@ -212,7 +212,7 @@ def _singleton(domain: isl.Set, point: tuple[int, ...]) -> isl.Set:
 
 @dataclass(frozen=True, eq=False)
 class _Invented:
-    """Data for one run: the set `number` for arrays of these shapes."""
+    """The data of one run: the set `number` for arrays of these shapes."""
 
     scop: Scop
     params: dict[str, int]
@@ -220,7 +220,7 @@ class _Invented:
     number: int
 
     def arrays(self) -> Arrays:
-        """Return new arrays; what the program makes itself starts as not written."""
+        """Return new arrays; those of the program itself start as not written."""
         return {
             array.name: storage(array, self.shapes[array.name])
             if array.role in (Role.TEMP, Role.OUTPUT)
@@ -231,7 +231,7 @@ class _Invented:
 
     @cached_property
     def _given(self) -> Arrays:
-        """What the program finds: its other arrays."""
+        """The arrays that the program is given."""
         return {
             array.name: self._array(array, place)
             for place, array in enumerate(self.scop.arrays)
@@ -265,9 +265,9 @@ def _order(times: Times) -> Callable[[Statement, tuple[int, ...]], tuple[int, ..
 
 
 def _shapes(scop: Scop, params: dict[str, int]) -> dict[str, tuple[int, ...]]:
-    """Return shapes that hold every access at `params`.
+    """Return shapes that contain every access at `params`.
 
-    Sizes that a call's checks tie to others may be too small here, where no call is checked.
+    Sizes that a call's checks tie to others may be too small here, since no call is checked.
     """
     shapes = {a.name: [max(0, evaluate(e, params)) for e in a.shape] for a in scop.arrays}
     for statement in scop.statements:
@@ -285,7 +285,7 @@ def _shapes(scop: Scop, params: dict[str, int]) -> dict[str, tuple[int, ...]]:
 
 
 def _values(dtype: DType, count: int, place: int, number: int) -> Iterator[Any]:
-    """Yield invented data: small counting numbers, then random whole ones, then fractions."""
+    """Yield invented data: small counting numbers, then random integers, then fractions."""
     random = Random(f"{place} {number}")
     signed = dtype.kind is not Kind.UNSIGNED
     for flat in range(count):

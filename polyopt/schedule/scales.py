@@ -1,10 +1,10 @@
-"""Scales of contractions beside the operand that varies along a row of the result.
+"""Multiply scale factors into the operand of a contraction that is packed.
 
-In: a Program whose sums may be made in any order.  Out: `C[i, j] += A[i, k] * (s * B[k, j])` for
-`s * A[i, k] * B[k, j]` with a number `s`, or several: the panel that is packed of B takes them, so
-that none is left in the inner loop.
-Leaves alone: sums whose order is kept, products of more than two elements or of other things, and
-loops that form a box: there what rows are multiplied by is computed once for all panels.
+In: a Program with reassociable sums.  Out: `C[i, j] += A[i, k] * (s * B[k, j])` for
+`s * A[i, k] * B[k, j]` with one or several numbers `s`: packing B multiplies them in, so that none
+is left in the inner loop.
+Leaves alone: sums in a fixed order, products of more than two elements or of other terms, and
+loops that form a box: there the scaled operand of the rows is computed once for all panels.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SUM = (BinaryOp.ADD, BinaryOp.SUB)
 
 
 def with_scaled_rows(program: Program) -> Program:
-    """Return `program` with the scales of its contractions beside what varies along rows."""
+    """Return `program` with the scales of contractions on the operand contiguous in the result."""
     return replace(program, parts=changed_statements(program.parts, _statement))
 
 
@@ -72,7 +72,7 @@ def _terms(expr: Expr, statement: Statement) -> Expr:
 
 
 def _product(expr: Binary, statement: Statement) -> Expr:
-    """Return `row * (scales * column)`, or the product itself where it has other factors."""
+    """Return `row * (scales * column)`, or the product itself if it has other factors."""
     factors = operands(expr, BinaryOp.MUL)
     scales = [factor for factor in factors if _is_scale(factor)]
     elements = [factor for factor in factors if isinstance(factor, Load) and factor.index]
@@ -95,7 +95,7 @@ def _times(left: Expr, right: Expr) -> Expr:
 
 
 def _is_scale(expr: Expr) -> bool:
-    """Tell whether an expression is a number that the whole nest shares."""
+    """Tell whether an expression is the same number in the whole nest."""
     match expr:
         case Const() | Param() | Symbol() | Load(index=()):
             return True

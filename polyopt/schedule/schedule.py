@@ -1,7 +1,7 @@
-"""A schedule: a Scop with its dependences, the tree that orders it, and the steps that led there.
+"""Represent a schedule: a Scop with its dependences, the tree that orders it, and its steps.
 
 In: transformation records.  Out: a new `Schedule` for legal steps, `IllegalSchedule` with a witness
-for the others.  Nothing holds a tree that was not judged.
+for the others.  Every tree in a `Schedule` has been checked.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from polyopt.schedulefile import save_text
 
 
 class Transform(Protocol):
-    """One step: changes a tree's structure, says nothing about legality."""
+    """One step: it changes a tree's structure, whether that is legal or not."""
 
     def rewrite(self, tree: Tree, scop: Scop) -> Tree:
-        """Return the changed tree; raises `ScheduleError` when the step does not fit its shape."""
+        """Return the changed tree; raises `ScheduleError` when the step does not apply."""
 
     def __str__(self) -> str:
         """Return the step in the schedule language."""
@@ -41,7 +41,7 @@ class Transform(Protocol):
 class Schedule:
     """An order of a Scop's instances that was proven to keep every dependence.
 
-    `before` is the schedule that the last steps were taken from.
+    `before` is the schedule that the last steps were applied to.
     """
 
     scop: Scop
@@ -54,9 +54,9 @@ class Schedule:
     def apply(self, *steps: Transform, show: Callable[[str], object] | None = None) -> Schedule:
         """Return the schedule after `steps`, proven legal; `show=print` prints its loop nest.
 
-        Only the last tree is judged, and those that a data step starts from and makes: what happens
-        in between never runs.  Raises `IllegalSchedule` naming the step that breaks a dependence,
-        `ScheduleError` for a step that does not fit.
+        Checks the last tree, and those before and after each data step: others in between never
+        run. Raises `IllegalSchedule` naming the step that breaks a dependence, `ScheduleError` for
+        a step that does not apply.
         """
         for number, step in enumerate(steps):
             if isinstance(step, DataStep):
@@ -79,7 +79,7 @@ class Schedule:
         return after
 
     def attempt(self, *steps: Transform) -> Schedule | None:
-        """Return the schedule after `steps`, or None when they are not legal or do not fit."""
+        """Return the schedule after `steps`, or None when they are illegal or do not apply."""
         if any(isinstance(step, DataStep) for step in steps):
             return self._attempt_data(steps)
         tree = self.tree
@@ -94,7 +94,7 @@ class Schedule:
         return replace(self, tree=marked, trace=self.trace + steps, before=self)
 
     def _attempt_data(self, steps: tuple[Transform, ...]) -> Schedule | None:
-        """Return the schedule after `steps`, or None; refusals look for no repair."""
+        """Return the schedule after `steps`, or None; refusals search no repair."""
         number = next(n for n, step in enumerate(steps) if isinstance(step, DataStep))
         before = self.attempt(*steps[:number]) if number else self
         if before is None:
@@ -105,7 +105,7 @@ class Schedule:
         return after.attempt(*rest) if after is not None and rest else after
 
     def _attempt_moves(self, steps: tuple[DataStep, ...]) -> Schedule | None:
-        """Return the schedule after steps that change data, judged together where that will do."""
+        """Return the schedule after data steps, checked together if possible."""
         try:
             if len(steps) > 1:
                 found = schedule.data.renewed_by_all(steps, self.tree, self.dependences)
@@ -119,13 +119,13 @@ class Schedule:
         return after
 
     def renew(self, step: DataStep) -> Schedule:
-        """Return the schedule after a step that changes data; raises as `apply` does."""
+        """Return the schedule after a data step; raises as `apply` does."""
         return self._judged((step,), *schedule.data.renewed(step, self.tree, self.dependences))
 
     def _judged(
         self, steps: tuple[DataStep, ...], dependences: Dependences, tree: Tree, proven: Tree
     ) -> Schedule:
-        """Return the schedule that steps which change data lead to, if it is legal."""
+        """Return the schedule after data steps if it is legal."""
         scop = dependences.scop
         violation = check_legal(scop, dependences, tree, proven)
         if violation is not None:
@@ -199,7 +199,7 @@ class Schedule:
 
 
 def source_schedule(scop: Scop) -> Schedule:
-    """Return the source's own order as a schedule; scalars private to an iteration are made so."""
+    """Return the source's own order as a schedule, with scalars privatized."""
     scop = privatize(scop)
     dependences = dependences_of(scop)
     tree = mark_facts(dependences, source_tree(scop))
@@ -209,7 +209,7 @@ def source_schedule(scop: Scop) -> Schedule:
 def attempt_each(schedule: Schedule, steps: Sequence[Transform]) -> Schedule:
     """Return the schedule after those of independent steps that are legal.
 
-    They are judged together, and one by one only where some are refused.
+    They are checked together, and one by one only if some are refused.
     """
     whole = schedule.attempt(*steps) if steps else schedule
     if whole is not None:

@@ -1,4 +1,4 @@
-"""Numbers of steps that have a name: `tile(L0, T, T)` with `T = 32`.
+"""Name numbers in steps: `tile(L0, T, T)` with `T = 32`.
 
 In: steps.  Out: their text, with a `let` line where a name gets its value.
 """
@@ -13,7 +13,7 @@ from polyopt.dataclass import dataclass, fields, is_dataclass
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A number that a schedule's text calls by name."""
+    """A number that a schedule's text refers to by name."""
 
     name: str
     value: int

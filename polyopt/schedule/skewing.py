@@ -1,7 +1,7 @@
-"""By how much loops must be skewed so that no dependence has a negative distance in any of them.
+"""Compute the skews after which no dependence has a negative distance in any loop of a band.
 
 In: the loops of a band, the pairs they have to order.  Out: factors, the least that work.
-Refuses (None): a distance that no multiple of the outer loops makes up for.
+Refuses (None): a distance that no multiple of the outer loops makes nonnegative.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def permuting_factors(
     """Return the skews, in order, after which no pair is negative in any loop, or None.
 
     Loop by loop from outside in, as Wolfe's "Loop skewing: the wavefront method revisited" (1986):
-    pairs that the outer loops leave equal are settled by the nearest of them that separates them.
+    pairs that the outer loops leave equal are ordered by the nearest loop that separates them.
     """
     found: list[Factor] = []
     distances = distance_vectors(members, pairs)

@@ -1,4 +1,4 @@
-"""The schedule of the source: the loops as written, as a tree.
+"""Build the schedule tree of the source: the loops as written.
 
 In: a Scop, whose statements carry their execution order.  Out: bands named after its loops.
 """

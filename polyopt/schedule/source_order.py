@@ -1,7 +1,7 @@
-"""The source's own order without its dependences, for programs too large to analyse in time.
+"""Schedule programs that are too large to analyse in the order of the source.
 
 In: a Scop.  Out: a `Schedule` that runs it as written, which needs no proof of order; dependences
-are computed when a step or an explanation asks for them.
+are computed on demand, for steps and explanations.
 """
 
 from __future__ import annotations
@@ -13,5 +13,5 @@ from polyopt.schedule.source import source_tree
 
 
 def schedule_in_source_order(scop: Scop) -> Schedule:
-    """Return the order of the source; nothing is asked about dependences, nothing is private."""
+    """Return the source's order as a schedule, without dependences or privatization."""
     return Schedule(scop, dependences_of(scop), source_tree(scop))

@@ -1,6 +1,6 @@
-"""Which arguments a device need not be given: all of their elements are written before any is read.
+"""Find arguments that need no copy to a device, since they are overwritten before they are read.
 
-In: a program.  Out: names of arrays.  Where the question takes too long, none.
+In: a program.  Out: names of arrays; none where the analysis takes too long.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ BUDGET = 2_000_000  # isl operations
 
 
 def overwritten(program: Program) -> frozenset[str]:
-    """Return the arguments that hold nothing from before a call once it is over.
+    """Return the arguments whose initial values a call never uses nor returns.
 
-    None of a program that may stop on the way: what had not been written must stay as it was.
+    None for a program that may fault midway: elements not yet written must keep their values.
     """
     if not program.is_static or program.signature.faults:
         return frozenset()

@@ -1,7 +1,7 @@
-"""Schedule trees: bands of loops, sequences of filtered parts, leaves.
+"""Represent schedule trees: bands of loops, sequences of filtered parts, leaves.
 
 In: band members as isl functions of the instances.  Out: immutable trees, rebuilt by label.
-The root's domain is the Scop's; a tree says in which order its instances run.
+The root's domain is the Scop's; a tree defines the order in which its instances run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from polyopt.schedulefile import nearest
 class BandMember:
     """One loop: `schedule` maps every instance below it to the loop's value.
 
-    `name` is what the loop is called in text and code.  `coincident`: it carries no dependence.
+    `name` is the loop's name in text and code.  `coincident`: it carries no dependence.
     """
 
     schedule: isl.UnionPwAff
@@ -53,7 +53,7 @@ class BandMember:
 
     @cached_property
     def parts(self) -> tuple[FloorTerm, ...] | None:
-        """The sum of floors that the loop's value is, if it is one."""
+        """The floor terms of the loop's value, if it is a sum of floors."""
         return floor_terms(self.pieces.values())
 
     @property
@@ -63,7 +63,7 @@ class BandMember:
 
 
 class _Part:
-    """What every tree knows about itself; a tree never changes, and others share its parts."""
+    """Memoized properties of trees; trees are immutable and share subtrees."""
 
     @cached_property
     def bands(self) -> tuple[Band, ...]:
@@ -185,7 +185,7 @@ class LoopRef:
 
 
 def resolve(tree: Tree, name: str) -> LoopRef:
-    """Return what `name` stands for: a band's label, `label[n]`, or the name of one loop.
+    """Return the band or loop called `name`: a band's label, `label[n]`, or a unique loop name.
 
     Raises `ScheduleError` PO0301 (unknown), PO0302 (several loops have the name).
     """
@@ -222,7 +222,7 @@ def resolve(tree: Tree, name: str) -> LoopRef:
 
 
 def _what_there_is(found: tuple[Band, ...], name: str) -> str:
-    """Return the bands and their loops as advice, after the one most like `name`."""
+    """Return the bands and their loops as advice, those most similar to `name` first."""
     loops = {m.name for band in found for m in band.members}
     every = ", ".join(f"{b.label} ({', '.join(m.name for m in b.members)})" for b in found)
     near = nearest(name, [*sorted(loops), *(band.label for band in found)])
@@ -364,7 +364,7 @@ def _show(tree: Tree, scop: Scop, domain: isl.UnionSet, indent: int) -> list[str
 
 
 def _facts(band: Band, position: int) -> list[str]:
-    """Return what there is to say of a loop."""
+    """Return the properties of a loop as text."""
     member = band.members[position]
     facts = [] if member.kind is LoopKind.SEQUENTIAL else [member.kind.value]
     if member.pipeline is not None:
@@ -404,7 +404,7 @@ def statement_function(member: BandMember, scop: Scop, name: str) -> isl.PwAff:
 
 
 def show_member(member: BandMember, scop: Scop, domain: isl.UnionSet) -> str:
-    """Return what a loop runs over, as text: `S0: i + t, S1: i`, or one rule when all agree."""
+    """Return the values of a loop as text: `S0: i + t, S1: i`, or one rule when all agree."""
     rules = []
     for name in statements_of(scop, domain):
         text = str(statement_function(member, scop, name)).split("->")[-1].strip(" {}")
@@ -449,14 +449,14 @@ def path_to(tree: Tree, scop: Scop, label: str) -> tuple[tuple[BandMember, ...],
 
 
 def only_statement(tree: Tree, scop: Scop, label: str) -> Statement | None:
-    """Return the statement that the band `label` runs, or None where it runs several."""
+    """Return the statement of band `label`, or None where it runs several."""
     _, domain = path_to(tree, scop, label)
     names = statements_of(scop, domain)
     return scop.statement(names[0]) if len(names) == 1 else None
 
 
 def _above(tree: Tree, label: str) -> tuple[Tree, ...] | None:
-    """Return what is above the band, outermost first; None where the band is not in `tree`."""
+    """Return the nodes above the band, outermost first; None where the band is not in `tree`."""
     if label not in tree.by_label:
         return None
     if isinstance(tree, Band) and tree.label == label:

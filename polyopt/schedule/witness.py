@@ -1,7 +1,7 @@
-"""Why a schedule is refused: two concrete iterations, the cell they share, the smallest sizes.
+"""Find a witness of an illegal schedule: two iterations, the cell they share, the smallest sizes.
 
 In: the violated pairs, the refused tree.  Out: a `Witness`: the smallest pair at the smallest
-sizes, and what the refused order does to values.  A lost instance is a witness of one.
+sizes, and how the refused order changes values.  The witness of a lost instance is that instance.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def find_witness(
 ) -> Witness:
     """Return the smallest pair of `violation`; every violation has one.
 
-    With the refused `tree` the witness holds what its order does to values.
+    With the refused `tree` the witness records how its order changes values.
     """
     if violation.fault is Fault.LOST:
         found = _lost(scop, violation)
@@ -147,7 +147,7 @@ def _holds(scop: Scop, witness: Witness, params: dict[str, int]) -> bool:
 
 
 def _updates(scop: Scop, witness: Witness) -> bool:
-    """Tell whether both instances change the cell, the second one what it finds there."""
+    """Tell whether both instances modify the cell, the second one using its value."""
     first, second = scop.statement(witness.source[0]), scop.statement(witness.target[0])
     params, cell = dict(witness.params), witness.cell
     return (
@@ -166,7 +166,7 @@ def _updates(scop: Scop, witness: Witness) -> bool:
 def _small_pair(
     pairs: isl.Map, scop: Scop
 ) -> tuple[dict[str, int], tuple[int, ...], tuple[int, ...]]:
-    """Return the smallest pair, or any pair where the smallest takes too long to find."""
+    """Return the smallest pair, or any pair if the smallest takes too long to find."""
     try:
         with quota(BUDGET):
             return smallest_pair(pairs, scop)
@@ -211,7 +211,7 @@ def smallest_pair(
 
 
 def _small_sizes(value: isl.Set, position: int) -> isl.Set:
-    """Return the part of a set whose size at `position` is small: not negative if it can be."""
+    """Return the part of a set with a small size at `position`, nonnegative if possible."""
 
     def from_bound(bound: int) -> isl.Set:
         return value.lower_bound_val(isl.dim_type.set, position, isl.Val(bound))

@@ -1,4 +1,4 @@
-"""A witness in words and as a record: the example, the values, both source lines.
+"""Format a witness as text and as a record: the example, the values, both source lines.
 
 In: a `Witness` and its Scop.  Out: lines for a person, or plain data for programs.
 """
@@ -29,7 +29,7 @@ _FAULTS = {
 def describe(witness: Witness, scop: Scop, step: str = "") -> tuple[str, ...]:
     """Return the witness as lines: the example, the values, the kind, both source lines.
 
-    `step` is what was refused, named where values are told.
+    `step` is the refused step, named beside values.
     """
     first, second = scop.statement(witness.source[0]), scop.statement(witness.target[0])
     values = () if witness.replay is None else (_values(witness, witness.replay, scop, step),)
@@ -104,7 +104,7 @@ def _values(witness: Witness, replay: Replay, scop: Scop, step: str) -> str:
 
 
 def _numbers(before: Number, after: Number) -> tuple[str, str]:
-    """Return both values as text: six digits where these tell them apart."""
+    """Return both values as text, with six digits if these differ."""
     if not isinstance(before, float) or not isinstance(after, float):
         return str(before), str(after)
     if before == round(before, 6) and after == round(after, 6):
