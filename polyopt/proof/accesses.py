@@ -1,8 +1,8 @@
-"""What the instances of a part read and write, in the storage the loops use.
+"""Compute the accesses of a part's instances to the storage that the loops use.
 
-In: the source's statements, the runs that execute them and where their accesses went.
-Out: relations instance -> element.  A read from a copy counts as a read of what was copied, once
-the copy was found to hold it.  Refuses (`Unproven`): copies whose contents are not certain.
+In: the source's statements, the runs that execute them, the storage of their accesses.
+Out: relations instance -> element.  A read of a copy counts as a read of the copied element, once
+the copy was shown to hold it.  Refuses (`Unproven`): copies of uncertain contents.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from polyopt.proof.values import Match, Moved
 
 
 class Unproven(Exception):
-    """A fact could not be established; `subject` is what it is about."""
+    """A fact about `subject` could not be established."""
 
     def __init__(self, subject: str, reason: str) -> None:
         super().__init__(f"{subject}: {reason}")
@@ -48,8 +48,7 @@ class Unproven(Exception):
 class InstanceAccess:
     """One access of all instances of a statement, in the loops' storage.
 
-    `accumulates`: it is the element of updates that may change places with one another; those
-    that have the same text here, "" for all others.
+    `accumulates`: a name shared by commutative updates of one element, "" for all other accesses.
     """
 
     statement: Statement
@@ -60,13 +59,13 @@ class InstanceAccess:
 
     @property
     def writes(self) -> bool:
-        """Whether it writes."""
+        """Whether it is a write."""
         return self.access.kind is not AccessKind.READ
 
 
 @dataclass(frozen=True, eq=False)
 class Tagged:
-    """A run, the statement whose instances it executes, and where its accesses went."""
+    """A run, the statement whose instances it executes, and the storage of its accesses."""
 
     placed: PlacedRun
     statement: Statement
@@ -103,7 +102,7 @@ def instance_accesses(
 
 
 def _check_own(part: SourcePart, nest: RunTree) -> None:
-    """Check that what is no instance of the source changes nothing but copies of its own."""
+    """Check that runs that are not instances of the source write only copies of their own."""
     runs = nest.runs()
     results = {_name(run.target) for run in runs if run.statement}
     for run in runs:
@@ -118,7 +117,7 @@ def _check_own(part: SourcePart, nest: RunTree) -> None:
 
 
 def _accumulator(statement: Statement) -> str:
-    """Return a name for the updates with which those of `statement` may change places, or ""."""
+    """Return a name shared by the updates that commute with those of `statement`, or ""."""
     op = _exact_update(statement)
     if op is not None:
         return f"{statement.target.array} {op.value}"
@@ -126,9 +125,9 @@ def _accumulator(statement: Statement) -> str:
 
 
 def _exact_update(statement: Statement) -> BinaryOp | None:
-    """Return the operation of an update of an element whose order cannot be seen.
+    """Return the operation of an exactly commutative update.
 
-    What is put in may come from other elements of the array: those are reads like any others.
+    Operands may be other elements of the array: those are reads like any others.
     """
     guard = () if statement.guard is None else loads(statement.guard)
     if any(load.array == statement.target.array for load in guard):
@@ -153,7 +152,7 @@ def _cell(statement: Statement) -> tuple[str, tuple[Expr, ...]]:
 def _homes_of(
     part: SourcePart, copies: Copies, runs: Mapping[str, list[Tagged]]
 ) -> dict[str, set[str]]:
-    """Return the storage of the loops' own that each array of the source is in."""
+    """Return the storage, declared by the loops, of each array of the source."""
     found: dict[str, set[str]] = {}
     for statement in part.statements:
         for access in (statement.write, *statement.reads):
@@ -164,7 +163,7 @@ def _homes_of(
 
 
 def _place(copies: Copies, tagged: Tagged, access: Access) -> Load | Symbol | None:
-    """Return where a run's access is, or None when it is the source's element."""
+    """Return the storage of a run's access, or None when it is the source's element."""
     moved = _moved(tagged, access)
     if moved is not None:
         return moved.place
@@ -204,7 +203,7 @@ def _touch(
 
 
 def _check_known(statement: Statement, tagged: Tagged) -> None:
-    """Check that what a run reads elsewhere is among the reads of its statement."""
+    """Check that a run's reads of other storage are among the reads of its statement."""
     own = {(access.array, access.index) for access in statement.reads}
     for moved in tagged.match.reads:
         if (moved.load.array, moved.load.index) not in own:
@@ -212,7 +211,7 @@ def _check_known(statement: Statement, tagged: Tagged) -> None:
 
 
 def _at_one_place(copies: Copies, found: list[tuple[Tagged, Load | Symbol]]) -> isl.Map | None:
-    """Return instance -> place when it is one function of the instance for all runs."""
+    """Return instance -> place if it is one function of the instance for all runs."""
     indices = [copies.index(tagged, place) for tagged, place in found]
     for index, _ in Counter(index for index in indices if index is not None).most_common():
         try:
@@ -247,7 +246,7 @@ def _at_places(
 
 
 def _moved(tagged: Tagged, access: Access) -> Moved | None:
-    """Return where a run's access went, or None when it is the source's element."""
+    """Return the new storage of a run's access, or None when it is the source's element."""
     if access.kind is not AccessKind.READ:
         return tagged.match.target
     for moved in tagged.match.reads:
@@ -264,7 +263,7 @@ def own_element(run: Run, statement: Statement, access: Access) -> Load:
 
 
 class Copies:
-    """The storage that only holds copies, and what is in it."""
+    """The storage that holds only copies, and its contents."""
 
     def __init__(self, part: SourcePart, nest: RunTree) -> None:
         self.part = part
@@ -276,9 +275,9 @@ class Copies:
             self.writers.setdefault(_name(run.target), []).append(run)
 
     def join(self, homes: Mapping[str, set[str]]) -> None:
-        """Take storage that one array of the source is in together: its parts have numbers.
+        """Add the storages that hold one array of the source: they are numbered.
 
-        `homes` says for each array of the source in which storage of the loops' own it is.
+        `homes` maps each array of the source to storage declared by the loops.
         """
         for array, own in homes.items():
             declared = own & set(self.homes)
@@ -287,12 +286,12 @@ class Copies:
                 self.several |= {name: (f"{array}:", number) for number, name in ranked}
 
     def named(self, name: str) -> tuple[str, tuple[Expr, ...]]:
-        """Return what storage is called, and its number where it is one of several."""
+        """Return the name of storage, and its number if it is one of several."""
         family, number = self.several.get(name, (name, None))
         return family, () if number is None else (integer(number),)
 
     def is_copy(self, place: Load | Symbol) -> bool:
-        """Tell whether a place is storage into which nothing but copies is written."""
+        """Tell whether only copies are written into a storage."""
         runs = self.writers.get(_name(place), [])
         return bool(runs) and not any(run.statement for run in runs)
 
@@ -312,7 +311,7 @@ class Copies:
         return family, (*number, *found)
 
     def location(self, run: Run, place: Load | Symbol) -> isl.Map:
-        """Return `{ [iterators] -> place }`; declared storage is another one in every iteration."""
+        """Return `{ [iterators] -> place }`; declared storage is new in every iteration."""
         frame: Frame = run.path.frame
         name, number = self.named(_name(place))
         index = place.index if isinstance(place, Load) else ()
@@ -352,7 +351,7 @@ class Copies:
             raise Unproven(name, "it holds another element than the source reads")
 
     def _check_unwritten(self, copy: Run, depth: int) -> None:
-        """Check that nothing writes what was copied in the iteration that the copy is of."""
+        """Check that nothing writes the copied element in the iteration of the copy."""
         assert isinstance(copy.value, Load)
         around = copy.path.loops[:depth]
         copied: isl.Map | None = None
@@ -378,7 +377,7 @@ def _elements(run: Run, place: Load, depth: int) -> isl.Map:
 
 
 def _comes_before(first: Run, second: Run, depth: int) -> bool:
-    """Tell whether `first` is done before `second` starts, in one iteration of `depth` loops."""
+    """Tell whether `first` ends before `second` starts, in one iteration of `depth` loops."""
     one, two = first.path.loops, second.path.loops
     together = len(one) > depth and len(two) > depth and one[depth] is two[depth]
     return first.number < second.number and not together

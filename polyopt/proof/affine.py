@@ -1,8 +1,8 @@
-"""Index expressions of the loop AST as isl functions and conditions as isl sets.
+"""Convert index expressions of the loop AST to isl functions, and conditions to isl sets.
 
 In: INT64 and BOOL `Expr` over iterators, sizes and locals.  Out: isl values over a `Frame`.
 Refuses (`NotAffine`): products of two variables, elements of arrays, unknown names.
-Written apart from `polyopt.ir.affine`, on which the scheduler stands.
+Independent of `polyopt.ir.affine`, which the scheduler uses.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _IN, _OUT, _SET, _PARAM = (
 
 
 class NotAffine(Exception):
-    """An expression is no quasi-affine function of the frame's names."""
+    """An expression is not a quasi-affine function of the frame's names."""
 
     def __init__(self, part: Expr) -> None:
         super().__init__(show(part))
@@ -48,7 +48,7 @@ class NotAffine(Exception):
 
 @lru_cache(maxsize=64)
 def _sizes(params: tuple[str, ...]) -> isl.Space:
-    """Return `[params] -> { : }`; isl compares each new name with all before it: made once."""
+    """Return `[params] -> { : }`, memoized since isl compares each new name with all others."""
     space = isl.Space.params_alloc(isl.DEFAULT_CONTEXT, len(params))
     for position, name in enumerate(params):
         space = space.set_dim_name(_PARAM, position, name)
@@ -57,7 +57,7 @@ def _sizes(params: tuple[str, ...]) -> isl.Space:
 
 @dataclass(frozen=True)
 class Frame:
-    """Names in scope: sizes and whatever is fixed outside (`params`), iterators (`dims`)."""
+    """Names in scope: sizes and other fixed values (`params`), iterators (`dims`)."""
 
     params: tuple[str, ...]
     dims: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class Frame:
 
     @cached_property
     def universe(self) -> isl.Set:
-        """Every point."""
+        """The set of all points."""
         return isl.Set.universe(self.space)
 
     def constant(self, value: int) -> isl.Aff:
@@ -214,11 +214,11 @@ class Frame:
             return _PIECES[expr.op](self.pw(expr.left), self.pw(expr.right))
 
     def _undivided(self, expr: Compare) -> isl.Set | None:
-        """Return where an inequality with one quotient holds, without the quotient, if it is one.
+        """Return the set of an inequality with one quotient, without the quotient, if it is one.
 
-        `floor(e / d) >= m` is `e >= d * m` for whole numbers and `d > 0` (Graham, Knuth, Patashnik,
-        "Concrete Mathematics", 1994, section 3.2).  Bounds of tiles are such; isl takes long for
-        many quotients at once.
+        `floor(e / d) >= m` is `e >= d * m` for integers and `d > 0` (Graham, Knuth, Patashnik,
+        "Concrete Mathematics", 1994, section 3.2).  Bounds of tiles have this form; isl takes long
+        for many quotients at once.
         """
         terms = [*_terms(expr.left, 1), *_terms(expr.right, -1)]
         quotients = [(sign, term) for sign, term in terms if _is_quotient(term)]
@@ -248,7 +248,7 @@ class Frame:
         return scaled.ge_set(zero) if is_above else scaled.lt_set(zero)
 
     def _in_parts(self, expr: Compare) -> isl.Set | None:
-        """Return where an inequality of minima and maxima holds, if it is several of plain ones.
+        """Return the set of an inequality of minima and maxima from several plain ones, or None.
 
         No minimum is less than a maximum if no operand of one is less than an operand of the other;
         sums, quotients and multiples of them are minima and maxima of sums, quotients, multiples.
@@ -306,7 +306,7 @@ _MOST = 100
 
 
 def _operands_of(expr: Expr, is_most: bool) -> list[Expr] | None:
-    """Return plain values whose maximum, or minimum, `expr` is; None if it is neither or long."""
+    """Return the operands whose maximum, or minimum, `expr` is; None if it is neither or long."""
     if expr.dtype is not DType.INT64:
         return None
     match expr:
@@ -339,7 +339,7 @@ def _operands_of(expr: Expr, is_most: bool) -> list[Expr] | None:
 
 
 def _terms(expr: Expr, sign: int) -> list[tuple[int, Expr]]:
-    """Return what `expr` is the sum of, each with its sign."""
+    """Return the terms of a sum, each with its sign."""
     if expr.dtype is DType.INT64:
         match expr:
             case Binary(op=BinaryOp.ADD):

@@ -1,8 +1,8 @@
-"""Every access lies inside its array, for all sizes and all data.
+"""Check that every access lies inside its array, for all sizes and all data.
 
-In: the loops as they are printed.  Out: claims, one an array.
-What is not affine (an element, a local) counts as an unknown number; conditions that the loops test
-on it before they use it are known to hold, as long as nothing in between can change it.
+In: the loops as they are printed.  Out: claims, one for each array.
+Values that are not affine (elements, locals) count as unknown numbers; conditions that the loops
+test on them before their use are known to hold, as long as nothing in between can change them.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ from polyopt.proof.paths import conjuncts
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """Iterations that reach a node, over `frame`; unknown numbers are sizes of it."""
+    """Iterations that reach a node, over `frame`; unknown numbers are its parameters."""
 
     frame: Frame
     domain: isl.Set
@@ -90,7 +90,7 @@ _Waiting: TypeAlias = tuple[Node, Spans]  # a node, and the spans before it
 
 @dataclass
 class _Range:
-    """The smallest and the largest constant seen beside the same terms."""
+    """The smallest and the largest constant beside the same terms."""
 
     low: int
     high: int
@@ -98,18 +98,18 @@ class _Range:
 
 @dataclass
 class Unknowns:
-    """Names for what is not affine, one for each expression."""
+    """Parameters for values that are not affine, one for each expression."""
 
     names: dict[Expr, str] = field(default_factory=dict)
     products: set[str] = field(default_factory=set)
     truths: set[str] = field(default_factory=set)
 
     def of(self, expr: Expr) -> Param:
-        """Return the size that stands for `expr`."""
+        """Return the parameter for `expr`."""
         return Param(self.names.setdefault(expr, f"?{len(self.names)}"))
 
     def abstracted(self, expr: Expr) -> Expr:
-        """Return `expr` with what is not affine as unknown sizes."""
+        """Return `expr` with values that are not affine as unknown parameters."""
         match expr:
             case Const() | Iter() | Param():
                 return expr
@@ -138,7 +138,7 @@ class Unknowns:
                 return expr
 
     def decided(self, condition: Expr) -> Expr:
-        """Return the condition of a choice with what is not affine as unknown truth values."""
+        """Return the condition of a choice, parts that are not affine as unknown truth values."""
         match condition:
             case Const():
                 return condition
@@ -190,7 +190,7 @@ def check_bounds(
 
 
 def _is_given(array: Array | None, given: Mapping[str, Array]) -> bool:
-    """Tell whether an array is one of the program's, of the program's extents."""
+    """Tell whether an array is one of the program's, with the program's extents."""
     if array is None or array.name not in given:
         return False
     shape = given[array.name].shape
@@ -200,12 +200,12 @@ def _is_given(array: Array | None, given: Mapping[str, Array]) -> bool:
 
 
 def _plain(extent: Expr) -> Expr:
-    """Return `extent` with what is found on the way called as a size."""
+    """Return `extent` with sizes computed at run time as parameters."""
     return rewrite(extent, lambda e: Param(e.name) if isinstance(e, Symbol) else None)
 
 
 def _contents(function: LoopFunction, start: _Place) -> dict[str, isl.Set]:
-    """Return the values that integer temporaries may hold: what is written to them."""
+    """Return the values that integer temporaries may hold: those written to them."""
     wanted = {
         array.name
         for array in function.arrays
@@ -249,7 +249,7 @@ class _Checker:
         self.is_wanted: Callable[[Node], bool] = lambda _: True
 
     def body(self, body: Body, place: _Place) -> None:
-        """Check a body; what a node that ends the execution excludes holds after it."""
+        """Check a body; after a node that ends the execution its condition is known to be false."""
         waiting: list[_Waiting] = []
         for number, node in enumerate(body):
             match node:
@@ -268,7 +268,7 @@ class _Checker:
         self.nodes(waiting, place)
 
     def nodes(self, waiting: Sequence[_Waiting], place: _Place) -> None:
-        """Check nodes that run at the same iterations; all but the spans of `place` hold there."""
+        """Check nodes that run at the same iterations; ranges alone may change between them."""
         own: dict[tuple[Expr, ...], list[Load | VectorLoad]] = {}
         for node, spans in waiting:
             for access, conditions in _accesses(node) if self.is_wanted(node) else ():
@@ -298,7 +298,7 @@ class _Checker:
     # -- iterations
 
     def narrowed(self, place: _Place, node: Node) -> _Place:
-        """Return the place of a node, with no more sizes than matter to it where all are known."""
+        """Return the place of a node with only the parameters it depends on, if all are known."""
         if self.facts is None or place.domain is not self.start or not self.facts.is_many:
             return place
         exprs = list(expressions((node,)))
@@ -333,7 +333,7 @@ class _Checker:
         return _Place(frame, domain, (*place.uppers, (loop.iter, loop.upper)), spans)
 
     def branch(self, place: _Place, condition: Expr, body: Body) -> _Place:
-        """Return where `condition` holds; what `body` changes of it is left out."""
+        """Return where `condition` holds, except parts that `body` changes."""
         changes = written(body)
         sets = set_locals(body)
         for part in conjuncts(condition):
@@ -342,7 +342,7 @@ class _Checker:
         return place
 
     def where(self, place: _Place, condition: Expr) -> _Place:
-        """Return the iterations at which `condition` holds, as far as it is known."""
+        """Return the iterations at which `condition` holds, as far as that is known."""
         frame, domain = place.frame, place.domain
         for part in conjuncts(condition):
             plain = self.unknowns.abstracted(part)
@@ -403,7 +403,7 @@ class _Checker:
                 self.faults[name] = reason
 
     def is_data(self, first: Expr, extent: Expr, place: _Place) -> bool:
-        """Tell whether a subscript, its bounds or its array's extent are found while running."""
+        """Tell whether a subscript, its bounds or its array's extent depend on data."""
         uppers = dict(place.uppers)
         parts = [first, extent]
         parts += (uppers[p.name] for p in walk(first) if isinstance(p, Iter) and p.name in uppers)
@@ -413,7 +413,7 @@ class _Checker:
         return bool(names - self.sizes - self.unknowns.truths)
 
     def known_after(self, node: Node, rest: Body, spans: Spans) -> Iterator[Expr]:
-        """Yield what holds after a node: it names a value, or ends under a condition."""
+        """Yield the conditions that hold after a node that names a value, or ends the execution."""
         match node:
             case Declare(dtype=DType.INT64, lanes=1) if node.name not in set_locals(rest):
                 value, name = node.value, Symbol(node.name, node.dtype)
@@ -428,7 +428,7 @@ class _Checker:
                 yield from _known_after(node, rest)
 
     def frozen(self, value: Expr, changed: frozenset[str]) -> Expr:
-        """Return `value` with its elements, and the locals `changed`, as numbers of their own."""
+        """Return `value` with its elements, and the locals `changed`, as separate unknowns."""
 
         def rule(part: Expr) -> Expr | None:
             is_set = isinstance(part, Symbol) and part.name in changed
@@ -455,7 +455,7 @@ class _Checker:
 
 
 class _Contents(_Checker):
-    """The same walk, which only collects what is written into integer temporaries."""
+    """A walk that only collects the values written into integer temporaries."""
 
     wanted: set[str]
 
@@ -474,7 +474,7 @@ class _Contents(_Checker):
         """Check nothing."""
 
     def add(self, name: str, value: Expr, place: _Place) -> None:
-        """Note that `value` is written at `place`."""
+        """Record that `value` is written at `place`."""
         plain = self.unknowns.abstracted(value)
         unknown = set(self.unknowns.names.values())
         if any(isinstance(part, Param) and part.name in unknown for part in walk(plain)):
@@ -496,7 +496,7 @@ class _Contents(_Checker):
 
 
 def _with_sizes(value: isl.Set, sizes: frozenset[str]) -> isl.Set:
-    """Return `value` for any value of the names that are not in `sizes`."""
+    """Return `value` for any values of the names that are not in `sizes`."""
     for position in reversed(range(value.dim(isl.dim_type.param))):
         if value.get_dim_name(isl.dim_type.param, position) not in sizes:
             value = value.project_out(isl.dim_type.param, position, 1)
@@ -511,7 +511,7 @@ def _holding(values: isl.Set, name: str) -> isl.Set:
 
 
 def _known_after(node: Node, rest: Body) -> Iterator[Expr]:
-    """Yield what holds after a node that ends the execution under a condition."""
+    """Yield the conditions that hold after a node that conditionally ends the execution."""
     match node:
         case If(then=then, otherwise=()) if then and isinstance(then[-1], Fail | Break):
             pass
@@ -522,7 +522,7 @@ def _known_after(node: Node, rest: Body) -> Iterator[Expr]:
 
 
 def _accesses(node: Node) -> Iterator[tuple[Load | VectorLoad, tuple[Expr, ...]]]:
-    """Yield the accesses a node does itself, each with the choices under which it does."""
+    """Yield the accesses of a node itself, each with the choices around it."""
     for expr in own_expressions(node):
         yield from _chosen(expr, ())
     if isinstance(node, Assign):
@@ -545,7 +545,7 @@ def _chosen(
 
 
 def _limits(expr: Expr) -> tuple[int, int] | None:
-    """Return the least and the greatest value that an integer of no known value may have."""
+    """Return the least and the greatest value of an integer type."""
     match expr:
         case Binary(op=BinaryOp.AND, right=Const(value=int(mask))) if mask >= 0:
             return 0, mask

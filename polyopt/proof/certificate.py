@@ -1,4 +1,4 @@
-"""What was proven of a kernel: claims, each with its subject and the formula that was decided.
+"""Record the claims proven of a kernel, each with its subject and the decided formula.
 
 In: the verdicts of the checks.  Out: immutable records, and plain data for a JSON file.
 """
@@ -14,7 +14,7 @@ FORMAT = 1
 
 @unique
 class ClaimKind(Enum):
-    """What a claim says about the loops that are printed."""
+    """The property of the printed loops that a claim asserts."""
 
     INSTANCES = "instances"  # exactly the source's instances run, each as often as it should
     VALUES = "values"  # a statement computes the source's expression
@@ -42,7 +42,7 @@ class Verdict(Enum):
 class Claim:
     """One claim for all sizes: about `subject` (a statement, an array, a loop).
 
-    `formula` is what was decided, as isl text or in words; `reason` says why it is not proven.
+    `formula` is the decided formula, as isl text or in words; `reason` says why it is not proven.
     """
 
     kind: ClaimKind

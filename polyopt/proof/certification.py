@@ -1,4 +1,4 @@
-"""The whole proof of one kernel, part by part.
+"""Prove that loops implement a program, part by part.
 
 In: the front end's `Program`, the `LoopFunction` that is printed.  Out: a `Certificate`.
 """
@@ -65,7 +65,7 @@ FEW = 4
 
 
 def certify(program: Program, function: LoopFunction) -> Certificate:
-    """Return what was proven of `function` as an implementation of `program`."""
+    """Return the certificate of `function` as an implementation of `program`."""
     return Certificate(function.name, tuple(_claims(program, function)))
 
 
@@ -124,7 +124,7 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
 
 
 def _form_claims(program: Program, function: LoopFunction, path: Path) -> Iterator[Claim]:
-    """Yield whether the loops have a form that the other claims can be read from."""
+    """Yield whether the loops have the form that the other claims rely on."""
     yield check_declarations(program, function)
     yield check_forms(function)
     kernels = check_kernels(function)
@@ -137,12 +137,12 @@ def _form_claims(program: Program, function: LoopFunction, path: Path) -> Iterat
 
 
 def bound_names(program: Program) -> tuple[str, ...]:
-    """Return the sizes that the program finds on its way."""
+    """Return the sizes that the program computes at run time."""
     return tuple(part.param for part in all_parts(program.parts) if isinstance(part, Bind))
 
 
 def context_of(program: Program) -> isl.Set:
-    """Return what is known of the sizes wherever the function is: a call checks it."""
+    """Return the constraints on sizes that hold everywhere: a call checks them."""
     signature = program.signature
     names = [size.param for size in (*signature.sizes, *signature.computed, *signature.starts)]
     frame = Frame(tuple(dict.fromkeys(names)))
@@ -163,7 +163,7 @@ def context_of(program: Program) -> isl.Set:
 
 
 def _as_product(computed: Computed, frame: Frame) -> isl.Set:
-    """Return the sizes at which a computed one may be its product: none of its factors is 0."""
+    """Return the sizes at which a computed size may be its product: no factor is 0."""
     factors = operands(computed.value, BinaryOp.MUL)
     found = frame.universe
     if len(factors) == 1:
@@ -197,7 +197,7 @@ def part_claims(
 ) -> Iterator[Claim]:
     """Yield the claims about the loops of one static control part of a program with `given`.
 
-    `used` says how often the whole program mentions each array.
+    `used` is the number of times that the whole program mentions each array.
     """
     claims = (
         claim
@@ -236,7 +236,7 @@ def _group_claims(
 
 
 def _stranger(part: SourcePart, nest: RunTree, given: frozenset[str]) -> str | None:
-    """Return what the loops of a part set that belongs to others, or notes a fault on its own."""
+    """Return storage of others that the loops of a part set, or a fault they note themselves."""
     for run in nest.runs():
         target = run.target
         name = target.name if isinstance(target, Symbol) else target.array
@@ -282,7 +282,7 @@ def _in_order(
     by_statement: dict[str, list[Run]],
     matches: dict[int, Match],
 ) -> Iterator[Claim]:
-    """Yield what is proven when every pair of conflicting instances must keep its order."""
+    """Yield claims for loops that keep the order of every conflicting pair."""
     try:
         wrong = False
         places: list[PlacedRun] = []
@@ -314,7 +314,7 @@ def _in_order(
 
 
 def _copies(part: SourcePart, nest: RunTree) -> list[Use]:
-    """Return what runs set that are no instances of the source."""
+    """Return the storage set by runs that are not instances of the source."""
     places = Copies(part, nest)
     runs = [run for run in nest.runs() if not run.statement]
     return [Use(run, places.location(run, run.target), True, None) for run in runs]

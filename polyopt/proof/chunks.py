@@ -1,8 +1,8 @@
-"""Undo chunks: neighbouring iterations that one thread runs are those of one concurrent loop again.
+"""Merge chunks: loops over neighbouring iterations of one thread, and the loop over threads.
 
 In: a loop AST.  Out: the same with a concurrent loop over chunks, and the loop in one chunk, as one
-concurrent loop; where not all chunks run, a condition says so.  Each iteration is in one chunk, so
-it runs as often as before; that all may run at the same time allows more orders.
+concurrent loop; a condition selects the iterations of chunks that run.  Each iteration is in one
+chunk, so it runs as often as before; running all concurrently allows more orders.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from polyopt.proof.paths import Path, conjuncts
 
 
 def without_chunks(body: Body, path: Path) -> Body:
-    """Return `body`, reached by `path`, with such loops undone."""
+    """Return `body`, reached by `path`, with chunks merged."""
     found: list[Node] = []
     for node in body:
         inner = tuple(
@@ -51,7 +51,7 @@ def without_chunks(body: Body, path: Path) -> Body:
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """`loop` runs from `size` times the chunk's number and `start` on; `chain` leads there."""
+    """`loop` runs from `size` times the chunk's number plus `start`; `chain` leads to it."""
 
     chain: tuple[For | If, ...]
     loop: For
@@ -60,7 +60,7 @@ class _Chunk:
 
 
 def _merged(chunks: For, path: Path) -> Body | None:
-    """Return what stands in place of a loop over chunks, None if it is none."""
+    """Return the replacement of a loop over chunks, None for other loops."""
     found = _chunk(chunks)
     if found is None or not _is_apart(found.loop):
         return None
@@ -86,7 +86,7 @@ def _merged(chunks: For, path: Path) -> Body | None:
 
 
 def _chunk(chunks: For) -> _Chunk | None:
-    """Return the loop in a chunk, with nothing but loops and conditions around it."""
+    """Return the loop in a chunk, with only loops and conditions around it."""
     if chunks.step != 1 or chunks.reductions:
         return None
     chain: list[For | If] = []
@@ -122,7 +122,7 @@ def _shape(loop: For, name: str) -> tuple[int, Expr] | None:
 
 
 def _one_loop(chunks: For, found: _Chunk) -> For:
-    """Return the loop over what all chunks run."""
+    """Return the loop over the iterations of all chunks."""
     loop = found.loop
     first = add(mul(integer(found.size), chunks.lower), found.start)
     end = add(mul(integer(found.size), chunks.upper), found.start)
@@ -137,7 +137,7 @@ def _one_loop(chunks: For, found: _Chunk) -> For:
 
 
 def _left_over(chunks: For, found: _Chunk, wanted: list[Expr], inside: Path) -> list[Expr]:
-    """Return when an iteration is in a chunk that runs, where its loop does not say so already."""
+    """Return the condition that an iteration's chunk runs, unless its loop implies it."""
     place = sub(Iter(found.loop.iter), found.start)
     number = Binary(BinaryOp.FLOORDIV, place, integer(found.size), DType.INT64)
     here = Iter(chunks.iter)
@@ -158,9 +158,9 @@ def _holds(condition: Expr, path: Path) -> bool:
 
 
 def _is_apart(loop: For) -> bool:
-    """Tell whether iterations plainly have elements of their own: what a chunk's order is not for.
+    """Tell whether iterations obviously access disjoint elements: their order is irrelevant.
 
-    Others are left as they are, for the proof to see their order.
+    Other chunks are left for the proof to check their order.
     """
     if not all(isinstance(node, Assign | If) for node in all_nodes(loop.body)):
         return False

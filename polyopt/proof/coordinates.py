@@ -1,8 +1,8 @@
-"""Which iteration of each loop runs an instance: the loops' iterators as functions of it.
+"""Express the loops' iterators as functions of the instance that an iteration runs.
 
-In: a run.  Out: every iterator it can tell, linear over the statement's iterators, sizes and
+In: a run.  Out: every iterator that is found, linear over the statement's iterators, sizes and
 quotients `floor(linear / constant)`; the quotients have names, so that tiles stay linear.
-Found in the text of bounds and tags; `instances` checks what is found before it is used.
+Derived from bounds and tags; `instances` checks the result before it is used.
 """
 
 from __future__ import annotations
@@ -86,12 +86,12 @@ class Quotients:
 
     @property
     def all(self) -> tuple[Quotient, ...]:
-        """The quotients, those that others need first."""
+        """The quotients, each after those that it uses."""
         return tuple(self.found.values())
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Their names."""
+        """The names of the quotients."""
         return tuple(q.name for q in self.all)
 
     @property
@@ -122,7 +122,7 @@ class Quotients:
         return value.set_tuple_name(isl.dim_type.in_, self.statement.name)
 
     def named(self, expr: Expr) -> Quotient | None:
-        """Return the quotient that `expr` is the name of, if it is one."""
+        """Return the quotient whose name `expr` is, if any."""
         found = (q for q in self.all if isinstance(expr, Param) and q.name == expr.name)
         return next(found, None)
 
@@ -140,7 +140,7 @@ class Quotients:
         return rewrite(expr, rule)
 
     def where(self, expr: Expr, name: str) -> isl.Set:
-        """Return `{ statement[iters] : expr = name }`, `name` a further size."""
+        """Return `{ statement[iters] : expr = name }` for a further parameter `name`."""
         frame = Frame((*self.params, name), self.statement.iters)
         quotient = self.named(expr)
         if quotient is not None:
@@ -155,7 +155,7 @@ def _is_quotient(frame: Frame, value: Expr, quotient: Quotient) -> isl.Set:
 
 
 def _is_floor(frame: Frame, value: Expr, name: str, by: int) -> isl.Set:
-    """Return where `by * name <= value < by * name + by`."""
+    """Return the set where `by * name <= value < by * name + by`."""
     start = frame.aff(mul(integer(by), Param(name)))
     top = start.add(frame.constant(by))
     found = frame.aff(value)
@@ -163,7 +163,7 @@ def _is_floor(frame: Frame, value: Expr, name: str, by: int) -> isl.Set:
 
 
 def coordinates(run: Run, quotients: Quotients) -> dict[str, Expr]:
-    """Return loop iterator -> value, for the iterators of `run` that could be told."""
+    """Return loop iterator -> value, for the iterators of `run` that are found."""
     loops = run.path.loops
     names = {loop.iter for loop in loops}
     ranges = {loop.iter: width for loop in loops if (width := _constant_range(loop)) is not None}
@@ -191,7 +191,7 @@ def _constant_range(loop: For) -> tuple[int, int] | None:
 
 
 def _split(value: Expr, names: set[str]) -> tuple[dict[str, int], Expr] | None:
-    """Return iterator -> factor and the rest, or None when an iterator is inside an atom."""
+    """Return iterator -> coefficient and the rest, or None when an iterator is inside an atom."""
     factors: dict[str, int] = {}
     rest: list[tuple[Expr, int]] = []
     parts = linear(value)
@@ -206,7 +206,7 @@ def _split(value: Expr, names: set[str]) -> tuple[dict[str, int], Expr] | None:
 
 
 def over_instance(expr: Expr, known: dict[str, Expr], names: set[str]) -> Expr | None:
-    """Return index `expr` over the instance, or None when an iterator in it is not known."""
+    """Return index `expr` over the instance, or None when an iterator in it is unknown."""
     if any(isinstance(p, Iter) and p.name in names - set(known) for p in walk(expr)):
         return None
     return _resolved(expr, known)
@@ -233,7 +233,7 @@ def _from_tag(
     known: dict[str, Expr],
     quotients: Quotients,
 ) -> None:
-    """Tell an iterator from `instance = value`: the one left over, or the tile of a remainder."""
+    """Solve `instance = value` for the only unknown iterator, or the tile of a remainder."""
     split = _split(value, names)
     if split is None:
         return
@@ -268,7 +268,7 @@ def _from_bounds(
     known: dict[str, Expr],
     quotients: Quotients,
 ) -> None:
-    """Tell `outer` from a loop inside that runs over one tile of it."""
+    """Derive `outer` from an inner loop that runs over one of its tiles."""
     for inner in loops:
         if inner is outer or inner.iter not in known:
             continue

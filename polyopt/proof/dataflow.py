@@ -1,8 +1,8 @@
-"""Does every read of the loops get the value that it gets in the source?
+"""Check that every read of the loops gets the value that it gets in the source.
 
 In: a part, its loops, how each run computes its statement.  Out: claims.
-For loops that keep values in several places, compute them again or sum them in parts: reads are
-followed through copies and partial sums to the instances that made the value.
+For loops that copy values, recompute them or sum them in parts: reads are followed through copies
+and partial sums to the instances that produced the value.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Broken(Exception):
 
 
 def check_dataflow(part: SourcePart, nest: RunTree, matches: dict[int, Match]) -> Iterator[Claim]:
-    """Yield what is proven of the loops by their dataflow, or the first claim that is not."""
+    """Yield the claims proven by the loops' dataflow, or the first claim that is false."""
     try:
         yield from _check(part, nest, matches)
     except Broken as error:
@@ -81,7 +81,7 @@ def _check(part: SourcePart, nest: RunTree, matches: dict[int, Match]) -> Iterat
 
 
 def _apart(part: SourcePart, nest: RunTree) -> frozenset[str]:
-    """Return the statements of which some instances write other storage than in the source."""
+    """Return the statements with instances that write other storage than in the source."""
     return frozenset(
         run.statement
         for run in nest.runs()
@@ -100,11 +100,11 @@ def _watched(part: SourcePart, nest: RunTree, matches: dict[int, Match]) -> froz
 
 
 def _outside(part: SourcePart, events: Iterable[Event]) -> dict[str, isl.Set]:
-    """Return which elements of the arrays that are seen outside the part are written.
+    """Return the written elements of the arrays that are visible outside of the part.
 
-    Raises `Unproven` for those that the loops give other dimensions.
-    The source's events come first: what the loops write besides is most often nothing, and their
-    tiles and blocks are left out of the sets.
+    Raises `Unproven` for arrays whose dimensions the loops change.
+    The source's events come first: usually the loops write nothing else, and their tiles and blocks
+    need not appear in the sets.
     """
     found: dict[str, isl.Set] = {}
     for event in events:
@@ -129,7 +129,7 @@ def _ends(outside: dict[str, isl.Set], events: Iterable[Event]) -> list[Event]:
 
 
 def _expected(source: Flow, found: LoopEvents, borders: Sequence[Event]) -> isl.UnionMap:
-    """Return the loops' read -> write where each one gets what it gets in the source."""
+    """Return the loops' read -> write if each read gets the value it gets in the source."""
     same = [event.access.domain().identity() for event in borders]
     empty = source.entries.empty(source.entries.get_space())
     reads, writes = (
@@ -140,7 +140,7 @@ def _expected(source: Flow, found: LoopEvents, borders: Sequence[Event]) -> isl.
 
 
 def _check_instances(part: SourcePart, nest: RunTree) -> Iterator[Claim]:
-    """Nothing runs that the source does not have; what only marks a fault runs everywhere."""
+    """Check that the loops run only instances of the source, apart from runs that note faults."""
     for statement in part.statements:
         wanted = instances(part, statement)
         missing = wanted
@@ -167,7 +167,7 @@ class _Values:
     outside: tuple[str, ...]
 
     def check(self, source: Flow) -> None:
-        """Compare what each read gets with what it gets in the source; raises `Broken`."""
+        """Check that each read gets the value it gets in the source; raises `Broken`."""
         whole = self.through_copies()
         made = self.union(self.found.writes).union(self.ends("init"))
         read = self.union(self.found.reads).union(self.ends("exit"))
@@ -188,7 +188,7 @@ class _Values:
                 raise Broken(ClaimKind.ORDER, subject, "other instances were summed")
 
     def through_copies(self) -> Flow:
-        """Return the loops' flow with copies replaced by what they copy."""
+        """Return the loops' flow with copies replaced by their sources."""
         copies = self.union(self.found.copies)
         entries = self.loops.entries.subtract_range(copies.domain())
         sums = self.loops.sums
@@ -210,7 +210,7 @@ class _Values:
         return Flow(coalesced(entries), coalesced(sums.union(reached.apply_range(sums))))
 
     def contributions(self, whole: Flow, read: isl.UnionMap) -> isl.UnionMap:
-        """Return read -> instances that were added, each once; through partial sums."""
+        """Return read -> added instances, each once; through partial sums."""
         made = self.union(self.found.writes)
         links = {op: self.union(maps) for op, maps in self.found.joins.items()}
         joins = self.union([m for maps in self.found.joins.values() for m in maps])
@@ -235,7 +235,7 @@ class _Values:
     def check_partial(
         self, whole: Flow, operator: BinaryOp, reads: isl.UnionSet, added: isl.UnionMap
     ) -> None:
-        """Check that what is joined is a sum of instances alone; raises `Broken`."""
+        """Check that joined partial results are sums of instances alone; raises `Broken`."""
         starts = [n for n, c in self.found.starts.items() if _is_identity(operator, c)]
         entries = whole.entries.intersect_domain(reads)
         if not reads.is_subset(entries.domain()):
@@ -251,7 +251,7 @@ class _Values:
     def check_once(
         self, direct: isl.UnionMap, made: isl.UnionMap, joins: isl.UnionMap, added: isl.UnionMap
     ) -> None:
-        """Check that no instance is added twice to what a read gets; raises `Broken`."""
+        """Check that no instance is added twice to a read's value; raises `Broken`."""
         # [read -> instance] -> the event of the loops through which it was added
         inside = made.union(joins.apply_range(added))
         if direct.is_empty():
@@ -266,7 +266,7 @@ class _Values:
         return joined(empty, map(isl.UnionMap.from_map, maps))
 
     def ends(self, which: str) -> isl.UnionMap:
-        """Return the events before or after the part, which are their own in the source."""
+        """Return the events before or after the part, which correspond to those of the source."""
         names = {f"{which}:{name}" for name in self.outside}
         flows = (self.loops.entries.domain(), self.loops.entries.range(), self.loops.sums.domain())
         result = isl.UnionMap.empty(self.part.scop.context.get_space())
@@ -281,10 +281,10 @@ class _Values:
 
 
 def _is_same(found: isl.UnionMap, wanted: isl.UnionMap, *, is_function: bool = False) -> bool:
-    """Tell whether two relations are equal; `is_function`: `wanted` has one value for each read.
+    """Tell whether two relations are equal; `is_function`: `wanted` is single-valued.
 
-    Cheaply where `wanted` has one value for each read, or one read for each value: a part of a
-    function with the function's whole domain is the function.
+    Cheap if `wanted` is single-valued or injective: a part of a function with its whole domain is
+    the function.
     """
     if found.is_empty() or wanted.is_empty():
         return bool(found.is_empty() and wanted.is_empty())
@@ -296,7 +296,7 @@ def _is_same(found: isl.UnionMap, wanted: isl.UnionMap, *, is_function: bool = F
 
 
 def _is_identity(operator: BinaryOp, start: Const) -> bool:
-    """Tell whether `start op x` is `x` but for the sign of a zero."""
+    """Tell whether `start op x` is `x`, except for the sign of a zero."""
     value, kind = start.value, start.dtype.kind
     is_integer = kind in (Kind.SIGNED, Kind.UNSIGNED)
     match operator:

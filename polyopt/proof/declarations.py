@@ -1,8 +1,8 @@
-"""Names mean in the loops what they mean in the program.
+"""Check that names mean in the loops what they mean in the program.
 
-In: the program, the loops with no name hidden.  Out: one claim: the same signature, sizes and
+In: the program, the loops without shadowed names.  Out: one claim: the same signature, sizes and
 arrays of the caller; every access has its array's type and rank, every local its declared type.
-Nothing but storage that the loops declare themselves may differ from the program's.
+Only storage that the loops declare themselves may differ from the program's.
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ class _Scope:
 
 
 def scalars_of(program: Program) -> dict[str, DType]:
-    """Return the numbers a call passes that are no sizes, by their names in the loops."""
+    """Return the numbers, other than sizes, that a call passes, by their names in the loops."""
     arguments = program.signature.arguments
     return {a.symbol: a.dtype for a in arguments if isinstance(a, ScalarArg) and not a.is_param}
 
 
 def check_declarations(program: Program, function: LoopFunction) -> Claim:
-    """Return whether names mean the same in `function`, none of whose names is hidden."""
+    """Return whether names mean the same in `function`, which has no shadowed names."""
     subject = "names and types"
     try:
         _check_interface(program, function)
@@ -124,7 +124,7 @@ def _check_arrays(program: Program, function: LoopFunction) -> None:
 
 
 def _seen(arrays: tuple[Array, ...]) -> list[str]:
-    """Return the arrays that others than the loops see, in order."""
+    """Return the arrays visible outside of the loops, in order."""
     return [array.name for array in arrays if array.role is not Role.TEMP]
 
 
@@ -157,7 +157,7 @@ def _declared(node: Node, scope: _Scope) -> _Scope:
 
 
 def _set(node: Node) -> Iterator[Expr]:
-    """Yield what a node sets, as expressions."""
+    """Yield the targets of a node, as expressions."""
     match node:
         case Assign():
             yield node.target
@@ -168,7 +168,7 @@ def _set(node: Node) -> Iterator[Expr]:
 
 
 def _check_set(node: Node, scope: _Scope) -> None:
-    """Check that what is set keeps its value: a local or an element of the value's type."""
+    """Check that a target can hold its value: a local or an element of the value's type."""
     match node:
         case SetLocal() if node.name not in scope.locals:
             raise _Differs(node.name, "it is set, but it is no local")

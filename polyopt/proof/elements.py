@@ -1,4 +1,4 @@
-"""Whether two accesses may go to one element, and whether a value stays what it is.
+"""Decide whether two accesses may alias, and whether a value is unchanged.
 
 In: accesses with the iterations around them.  Out: True only where it is certain.
 """
@@ -17,7 +17,7 @@ from polyopt.proof.paths import Path, with_paths
 
 
 def is_stable(value: Expr, span: Body, path: Path) -> bool:
-    """Tell whether nothing in `span` changes what `value` reads."""
+    """Tell whether nothing in `span` changes the operands of `value`."""
     if symbols(value) & set_locals(span):
         return False
     for cell in (p for p in walk(value) if isinstance(p, Load | VectorLoad)):
@@ -47,12 +47,12 @@ class Access:
         return Access(place, tuple(map(linear, place.index)))
 
     def width(self, position: int) -> int:
-        """Return over how many subscripts it goes in dimension `position`."""
+        """Return the number of subscripts that it covers in dimension `position`."""
         is_last = position == len(self.index) - 1
         return self.place.span if is_last and isinstance(self.place, VectorLoad) else 1
 
     def is_apart(self, other: Access, there: Path) -> bool:
-        """Tell whether this element is none of `other`'s, at any iteration of `there`.
+        """Tell whether this element is not one of `other`'s, at any iteration of `there`.
 
         The iterators in this one's subscripts have the same values for both.
         """

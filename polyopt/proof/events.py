@@ -1,7 +1,7 @@
-"""The events of the source: what its instances read and write, and what is there at its ends.
+"""List the events of the source: accesses of its instances, and the values at its ends.
 
 In: the source's statements.  Out: `Event`s, named after their statements.
-A write that may leave its element as it was also reads it.
+A write that may keep its element's value also reads it.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class UnorderedSums:
     def of(cls, part: SourcePart, apart: Collection[str] = ()) -> UnorderedSums:
         """Return those that alone reduce into their array, or alone of those in `apart`.
 
-        `apart` names statements that the loops run in other storage, as with partial results; what
-        else reduces into the same array keeps its order.
+        `apart` names statements that the loops run in other storage, as with partial results; other
+        reductions into the same array keep their order.
         """
         free = [s for s in part.statements if _is_free(s)]
         count = Counter(s.target.array for s in free)
@@ -68,12 +68,12 @@ def _is_exact(op: BinaryOp, dtype: DType) -> bool:
 
 
 def is_accumulator(statement: Statement, access: Access) -> bool:
-    """Tell whether an access is to the element that the statement writes."""
+    """Tell whether an access is to its statement's target."""
     return (access.array, access.index) == (statement.target.array, statement.target.index)
 
 
 def instances(part: SourcePart, statement: Statement) -> isl.Set:
-    """Return the instances whose condition on sizes and iterators alone holds."""
+    """Return the instances whose conditions on sizes and iterators hold."""
     frame = Frame(part.scop.params, statement.iters)
     domain = part.domain(statement)
     for condition in () if statement.guard is None else conjuncts(statement.guard):
@@ -87,12 +87,12 @@ def instances(part: SourcePart, statement: Statement) -> isl.Set:
 
 
 def is_data(expr: Expr) -> bool:
-    """Tell whether an expression's value depends on elements."""
+    """Tell whether an expression depends on elements."""
     return any(isinstance(part, Load | Symbol) for part in walk(expr))
 
 
 def may_leave(statement: Statement) -> bool:
-    """Tell whether an instance may leave what it writes as it was."""
+    """Tell whether an instance may keep its target's value."""
     has_data = statement.guard is not None and any(map(is_data, conjuncts(statement.guard)))
     return has_data or not statement.write.exact
 
@@ -144,7 +144,7 @@ def at_time(frame: Frame, order: Sequence[Expr], effect: Effect) -> isl.Map:
 def ends(arrays: dict[str, isl.Set], length: int) -> list[Event]:
     """Return the events around a part: every element is set before it, `arrays` are read after.
 
-    `arrays` has the elements of each array that is seen outside; `length` is that of all times.
+    `arrays` has the elements of each array visible outside; `length` is that of all times.
     """
     found = []
     for name, elements in arrays.items():

@@ -1,8 +1,8 @@
-"""Which elements of an array a stretch of the program may read before it writes them.
+"""Find upward-exposed reads: elements that parts of the program may read before writing them.
 
 In: parts of the program, one array, the elements known to be written.  Out: whether others may be
-read, and what is written for certain afterwards.
-Conservative: sizes found on the way may be anything, loops around parts may run no iteration.
+read, and which elements are surely written afterwards.
+Conservative: sizes computed at run time may be anything, loops around parts may run no iteration.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from polyopt.proof.source import producers, union_of
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """The elements of one array that are written for certain; `exposed`: others may be read."""
+    """The elements of one array that are surely written; `exposed`: others may be read."""
 
     elements: isl.Set
     exposed: bool = False
 
 
 def nothing_written(array: Array) -> Written:
-    """Return that no element is written."""
+    """Return the state in which no element is written."""
     space = isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, len(array.shape))
     return Written(isl.Set.empty(space.set_tuple_name(isl.dim_type.set, array.name)))
 
 
 def written_after(parts: Parts, array: Array, before: Written) -> Written:
-    """Return what is written after `parts`, and whether anything else was read."""
+    """Return the elements written after `parts`, and whether any others were read."""
     state = before
     for part in parts:
         if state.exposed:
@@ -67,7 +67,7 @@ def _part(part: Part, array: Array, state: Written) -> Written:
 
 
 def _value(expr: Expr, array: Array, state: Written) -> Written:
-    """Return the state after an expression outside static parts was computed."""
+    """Return the state after the evaluation of an expression outside static parts."""
     if not any(load.array == array.name for load in loads(expr)):
         return state
     return state if _is_whole(array, state) else Written(state.elements, True)

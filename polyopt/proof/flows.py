@@ -1,7 +1,7 @@
-"""Reads and writes at times, and which write each read gets its value from.
+"""Compute which write each read gets its value from.
 
-In: events: accesses of elements, each at a time.  Out: for each read the last write before it that
-is no accumulation, and the accumulations since.
+In: events: accesses of elements, each at a time.  Out: for each read the last preceding write that
+is not an accumulation, and the accumulations since.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ QUICK = 2_000_000
 
 @unique
 class Effect(Enum):
-    """What an event does to its element."""
+    """The effect of an event on its element."""
 
     READ = "read"
     WRITE = "write"
@@ -33,7 +33,7 @@ class Effect(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """An access in all its instances: `access` is event -> element, `time` event -> time."""
+    """All instances of an access: `access` is event -> element, `time` event -> time."""
 
     access: isl.Map
     time: isl.Map
@@ -59,8 +59,10 @@ class Event:
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """What reads get: `entries` is read -> last write that is no accumulation, `sums` is read ->
-    accumulation into the same element after that write."""
+    """The sources of reads: `entries` is read -> last write that is not an accumulation.
+
+    `sums` is read -> accumulation into the same element after that write.
+    """
 
     entries: isl.UnionMap
     sums: isl.UnionMap
@@ -69,10 +71,10 @@ class Flow:
 def flow_of(
     space: isl.Space, events: Iterable[Event], expected: isl.UnionMap | None = None
 ) -> Flow:
-    """Return which writes reach which reads; arrays have nothing to do with one another.
+    """Return the flow of all reads, each array by itself.
 
-    Where `expected`, read -> write, holds for an array, it is taken: to check it asks for less than
-    to find it.
+    Where `expected`, read -> write, holds for an array, it is returned: checking it is cheaper than
+    computing it.
     """
     groups: dict[str, list[Event]] = {}
     for event in events:
@@ -110,10 +112,10 @@ def _flow_of_array(space: isl.Space, events: list[Event], expected: isl.UnionMap
 def _as_expected(
     times: isl.UnionMap, reads: isl.UnionMap, writes: isl.UnionMap, expected: isl.UnionMap
 ) -> isl.UnionMap | None:
-    """Return write -> read where `expected` leads to the last write before each read that it has.
+    """Return write -> read if `expected` maps each of its reads to the last write before it.
 
-    That write is of the element that is read, comes before, and no other one is between: nothing of
-    this asks for the last one of many.  The writes of other reads are found.
+    That is: the write is to the read's element, comes before it, and no other write is in between,
+    which needs no lexicographic maximum.  The writes of other reads are computed.
     """
     expected = expected.intersect_domain(reads.domain()).intersect_range(writes.domain())
     if not (reads.is_single_valued() and expected.is_single_valued()):

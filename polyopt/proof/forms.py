@@ -1,8 +1,8 @@
-"""Loops of a form that the printers and the proof understand alike.
+"""Check that loops have a form that the printers and the proof understand alike.
 
-In: the loops with no name hidden.  Out: one claim.  Refuses: operands of several types, constants
-that do not fit, loops without progress, comments that end early, memory given by several threads,
-reductions of locals that iterations use in other ways than summing up.
+In: the loops without shadowed names.  Out: one claim.  Refuses: operands of several types,
+constants out of range, loops without progress, comments that end early, memory allocated by several
+threads, reductions of locals that iterations also use otherwise.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from polyopt.proof.nodes import all_nodes, bodies, own_expressions, symbols
 
 
 class _Malformed(Exception):
-    """A node or an expression is none that the proof understands."""
+    """A node or an expression has a form that the proof does not understand."""
 
     def __init__(self, subject: str, reason: str) -> None:
         super().__init__(f"{subject}: {reason}")
@@ -150,7 +150,7 @@ def _fits_lanes(name: str, value: Expr, width: int) -> None:
 
 
 def _lanes(expr: Expr) -> int:
-    """Return how many lanes an expression has: one number goes with any."""
+    """Return the number of lanes of an expression: a scalar fits any."""
     match expr:
         case Load():
             return 1
@@ -167,9 +167,9 @@ def _lanes(expr: Expr) -> int:
 
 
 def _reductions(loop: For) -> None:
-    """Check that iterations only combine into what each thread or lane has of its own.
+    """Check that iterations only combine into private copies of each thread or lane.
 
-    It starts as the neutral value of the operation: nothing else may see it.
+    These start as the neutral element of the operation: nothing else may read them.
     """
     for op, local in loop.reductions:
         for node in all_nodes(loop.body):
@@ -207,7 +207,7 @@ def _is_update(value: Expr, local: Symbol, op: BinaryOp) -> bool:
 
 
 def _extremum(test: Compare, fresh: Expr, local: Symbol) -> BinaryOp | None:
-    """Return what a choice combines that takes `fresh` where the test holds, else the local."""
+    """Return the extremum of a choice of `fresh` where the test holds, else the local."""
     if (test.left, test.right) == (fresh, local):
         return _BEYOND.get(test.op)
     if (test.left, test.right) == (local, fresh):
@@ -268,7 +268,7 @@ def _expression(expr: Expr) -> None:
 
 
 def _constant(expr: Const) -> None:
-    """Check that a constant is a number of its type."""
+    """Check that a constant is a value of its type."""
     if not expr.dtype.is_integer:
         return
     limits = np.iinfo(expr.dtype.value)

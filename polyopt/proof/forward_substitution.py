@@ -1,11 +1,10 @@
-"""Arrays of what is computed ahead of its use, as arrays of what it is computed from.
+"""Substitute computed arrays forward: read operands at the use, in place of a stored result.
 
 In: loops that declare an array, fill it with `f(a, b, …)` of elements, and read it.
-Out: an array for each of the elements, filled with copies, and `f` of them where it was read: the
-same operations on the same operands, later.  Whether the copies hold what the source reads is for
-others to see.
-Undone where all that is put in is the same arithmetic on floats, besides elements of constants
-and of scalars that nothing in the scope of the array sets.  Any other array stays as it is.
+Out: an array for each operand, filled with copies, and `f` of them where the result was read: the
+same operations on the same operands, later.  Other checks show that the copies hold the right
+values.  Applies if all stored values are the same arithmetic on floats, apart from elements,
+constants and scalars that nothing in the scope of the array sets.  Other arrays stay as they are.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ _ARITHMETIC = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.DIV, BinaryOp.
 
 
 def substitute_operands(body: Body, names: Iterator[str]) -> Body:
-    """Return `body` with copies of operands in place of what was computed of them."""
+    """Return `body` with copies of operands in place of stored results."""
     found: list[Node] = []
     for position, node in enumerate(body):
         if isinstance(node, DeclareArray):
@@ -84,7 +83,7 @@ class _Function:
 
 
 def _parted(value: Expr) -> tuple[_Function, tuple[Load, ...]] | None:
-    """Return the arithmetic of a value and the elements in it; None where it is none."""
+    """Return the arithmetic of a value and the elements in it; None for other values."""
     operands: list[Load] = []
 
     def form(part: Expr) -> Expr | None:
@@ -114,7 +113,7 @@ def _parted(value: Expr) -> tuple[_Function, tuple[Load, ...]] | None:
 
 
 def _function(array: str, scope: Body) -> _Function | None:
-    """Return what the array declared before `scope` holds of its operands, if it is one thing."""
+    """Return the only function of operands stored in the array declared before `scope`, or None."""
     found: _Function | None = None
     for node in all_nodes(scope):
         if _uses_whole(node, array):
@@ -136,7 +135,7 @@ def _function(array: str, scope: Body) -> _Function | None:
 
 
 def _uses_whole(node: Node, array: str) -> bool:
-    """Tell whether a node has to do with more of an array than an element it reads or sets."""
+    """Tell whether a node uses an array other than by accessing its elements."""
     match node:
         case DeclareArray() | AllocateArray():
             return node.array.name == array
@@ -150,7 +149,7 @@ def _uses_whole(node: Node, array: str) -> bool:
 
 
 def _undone(scope: Body, array: str, function: _Function, own: tuple[str, ...]) -> Body:
-    """Return the nodes behind the declaration with `own` arrays in place of `array`."""
+    """Return the nodes after the declaration with `own` arrays in place of `array`."""
 
     def read(part: Expr) -> Expr | None:
         if not isinstance(part, Load) or part.array != array:
@@ -177,7 +176,7 @@ def _undone(scope: Body, array: str, function: _Function, own: tuple[str, ...]) 
 
 
 def _renewed(node: Node, rule: Rule) -> Node:
-    """Return `node` with `rule` applied to what it evaluates itself."""
+    """Return `node` with `rule` applied to its own expressions."""
     parts = bodies(node)
     own = changed(with_bodies(node, tuple(() for _ in parts)), rule)
     return with_bodies(own, parts)

@@ -1,9 +1,9 @@
-"""A static control part as groups of nests that have no storage in common but what is read alone.
+"""Split a static control part into groups of nests that share no written storage.
 
 In: a Scop, its loops.  Out: Scops of some of the statements and of the sizes that these need, each
 with its loops; every statement and every node is in one of them.
-Instances of different groups never conflict, so each group is proven by itself: the time that a
-proof takes grows with the square of the sizes in it, whether they matter or not.
+Instances of different groups never conflict, so each group is proven by itself: the time of a proof
+grows with the square of the number of sizes, used or not.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from polyopt.proof.nodes import all_nodes, own_expressions, own_written
 
 @dataclass(frozen=True, eq=False)
 class _Member:
-    """A statement of the source, or a node of the loops: what it sets, reads and runs."""
+    """A statement of the source, or a node of the loops: its writes, reads and runs."""
 
     sets: frozenset[str]
     reads: frozenset[str]
@@ -28,7 +28,7 @@ class _Member:
 
 
 def groups_of(scop: Scop, body: Body) -> list[tuple[Scop, Body]]:
-    """Return the groups, in the order of their first statements; one where there are few sizes."""
+    """Return the groups, in the order of their first statements; one if there are few sizes."""
     if not scop.sizes.is_many:
         return [(scop, body)]
     members = [*map(_of_statement, scop.statements), *map(_of_node, body)]
@@ -88,7 +88,7 @@ def _sizes(exprs: Iterable[Expr]) -> frozenset[str]:
 
 
 def _joined(members: list[_Member]) -> list[list[int]]:
-    """Return positions of members, those together of which one sets what another sets or reads."""
+    """Return positions of members, grouped when one writes what another accesses."""
     changed = frozenset[str]().union(*(member.sets for member in members))
     above = list(range(len(members)))
 
@@ -111,7 +111,7 @@ def _joined(members: list[_Member]) -> list[list[int]]:
 
 
 def _restricted(scop: Scop, members: list[_Member], places: list[int]) -> Scop:
-    """Return some statements as a part of their own, with the arrays and sizes in `members`."""
+    """Return some statements as a part, with the arrays and sizes in `members`."""
     names = frozenset[str]().union(*(member.sets | member.reads for member in members))
     arrays = tuple(array for array in scop.arrays if array.name in names)
     sizes = _sizes(extent for array in arrays for extent in array.shape)

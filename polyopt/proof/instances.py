@@ -1,7 +1,7 @@
-"""Exactly the source's instances run, each once.
+"""Check that exactly the source's instances run, each once.
 
-In: a part's statements and the runs that execute them.  Out: claims, one a statement, and for
-each run the iterators that are known functions of the instance (`PlacedRun`).
+In: a part's statements and the runs that execute them.  Out: claims, one for each statement, and
+for each run the iterators that are known functions of the instance (`PlacedRun`).
 Tiles are named by quotients that are parameters here: all sets stay free of divisions.
 """
 
@@ -36,7 +36,7 @@ class PlacedRun:
 def place_runs(part: SourcePart, statement: Statement, runs: list[Run]) -> list[PlacedRun]:
     """Return the runs of a statement with the iterators that are functions of the instance.
 
-    What the text around one run does not tell of a loop, other runs in the same loop may.
+    Loops whose iterators one run does not determine may be determined by other runs in them.
     """
     quotients = Quotients(statement, part.scop.params)
     told = [coordinates(run, quotients) for run in runs]
@@ -129,7 +129,7 @@ def _without(instances: isl.Set, done: list[isl.Set]) -> isl.Set:
 def _ran(placed: PlacedRun) -> isl.Map:
     """Return `{ [other iterators] -> statement[instance] }`, quotients as parameters.
 
-    Iterators that are quotients become parameters of that name; others that are known stay.
+    Iterators that are quotients become parameters of that name; other known ones stay.
     """
     run = placed.run
     result = run.instances
@@ -160,7 +160,7 @@ def _refuted(statement: Statement, reason: str) -> Claim:
 
 
 def _affine_guard(part: SourcePart, statement: Statement) -> isl.Set:
-    """Return where the conditions of the statement's guard that are on sizes alone hold."""
+    """Return the set where the guard's conditions on sizes and iterators hold."""
     frame = Frame(part.scop.params, statement.iters)
     result = frame.universe
     for condition in () if statement.guard is None else conjuncts(statement.guard):
@@ -178,7 +178,7 @@ def _is_data(expr: Expr) -> bool:
 
 
 def _example(instances: isl.Set) -> str:
-    """Return one instance and its sizes, for people."""
+    """Return one instance and its sizes as text."""
     point = instances.sample_point()
     sizes = []
     for position in range(instances.dim(isl.dim_type.param)):

@@ -1,7 +1,7 @@
-"""How far an integer can have been counted: between which bounds a scalar lies at a node.
+"""Bound integer scalars that loops count, at each node.
 
-In: nodes in the order in which they run.  Out: bounds over iterators and sizes, where there are
-some: a scalar that starts with a known value and that loops only add constants to.
+In: nodes in the order in which they run.  Out: bounds over iterators and sizes of scalars that
+start with a known value and to which loops only add constants.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class IntegerRange:
     high: Expr
 
     def plus(self, other: IntegerRange) -> IntegerRange:
-        """Return the span of sums."""
+        """Return the range of sums."""
         return IntegerRange(_sum(self.low, other.low), _sum(self.high, other.high))
 
 
@@ -64,7 +64,7 @@ Spans = Mapping[Expr, IntegerRange]  # by the scalar: a local, or an array of no
 
 
 def conditions(scalars: Iterable[Expr], spans: Spans) -> Iterator[Expr]:
-    """Yield what is known of those of `scalars` that have a span."""
+    """Yield the bounds of those of `scalars` that have a range."""
     for scalar in scalars:
         if scalar in spans:
             yield Compare(CompareOp.GE, scalar, spans[scalar].low)
@@ -72,7 +72,7 @@ def conditions(scalars: Iterable[Expr], spans: Spans) -> Iterator[Expr]:
 
 
 def ranges_after(node: Node, spans: Spans) -> Spans:
-    """Return the spans after `node`, given those before it."""
+    """Return the ranges after `node`, given those before it."""
     match node:
         case Assign() | Declare() | SetLocal():
             scalar = _scalar(node)
@@ -98,7 +98,7 @@ def ranges_after(node: Node, spans: Spans) -> Spans:
 
 
 def ranges_inside(node: For | While, spans: Spans) -> Spans:
-    """Return the spans at the start of an iteration of a loop, given those before the loop."""
+    """Return the ranges at the start of an iteration of a loop, given those before the loop."""
     if isinstance(node, While):
         return ranges_after(node, spans)
     result = {}
@@ -112,7 +112,7 @@ def ranges_inside(node: For | While, spans: Spans) -> Spans:
 
 
 def _scalar(node: Assign | Declare | SetLocal) -> Expr | None:
-    """Return what a node sets, if it is a single integer of its own."""
+    """Return the target of a node, if it is a single integer of its own."""
     match node:
         case Assign(target=Load(index=()) as target) if target.dtype is DType.INT64:
             return target
@@ -129,12 +129,12 @@ def _through(body: Body, spans: Spans) -> Spans:
 
 
 def _ends(body: Body) -> bool:
-    """Tell whether nothing runs after `body`."""
+    """Tell whether `body` ends in a fault, so that nothing runs after it."""
     return bool(body) and isinstance(body[-1], Fail)
 
 
 def _joined(ways: list[Spans]) -> Spans:
-    """Return what is known whichever way was taken."""
+    """Return the ranges that hold on all branches."""
     if not ways:
         return {}
     first, *others = ways
@@ -167,7 +167,7 @@ def _outer(op: BinaryOp, one: Expr, two: Expr) -> Expr | None:
 
 
 def _range_of(value: Expr, spans: Spans) -> IntegerRange | None:
-    """Return the span of a value, if it is known."""
+    """Return the range of a value, if it is known."""
     match value:
         case Const() | Iter() | Param():
             return IntegerRange(value, value)
@@ -195,7 +195,7 @@ def _range_of(value: Expr, spans: Spans) -> IntegerRange | None:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """How much a body adds to a scalar: together at least `low` <= 0, at most `high` >= 0."""
+    """The sum of a body's additions to a scalar: at least `low` <= 0, at most `high` >= 0."""
 
     low: int = 0
     high: int = 0
@@ -203,7 +203,7 @@ class _Step:
 
 
 def _step(scalar: Expr, body: Body) -> _Step | None:
-    """Return what a body adds to `scalar`; None if it leaves it alone."""
+    """Return a body's additions to `scalar`; None if it leaves the scalar alone."""
     steps = [step for node in body if (step := _own_step(scalar, node)) is not None]
     if not steps:
         return None
@@ -241,7 +241,7 @@ def _own_step(scalar: Expr, node: Node) -> _Step | None:
 
 
 def _added(scalar: Expr, value: Expr) -> _Step:
-    """Return what an assignment of `value` to `scalar` adds to it."""
+    """Return the value that an assignment of `value` adds to `scalar`."""
     match value:
         case Binary(op=BinaryOp.ADD, left=left, right=right) if scalar in (left, right):
             added = _range_of(right if left == scalar else left, {})
@@ -259,7 +259,7 @@ def _added(scalar: Expr, value: Expr) -> _Step:
 
 
 def _is_counted(loop: For, scalar: Expr, step: _Step) -> bool:
-    """Tell whether the iterations of a loop add to `scalar` one after the other."""
+    """Tell whether the iterations of a loop add to `scalar` sequentially."""
     plain = (Iter, Param, Const, Binary)
     bounds = [part for bound in (loop.lower, loop.upper) for part in walk(bound)]
     return (

@@ -1,8 +1,8 @@
-"""Kernels of a device: a form that host, printer and proof understand alike, and what they compute.
+"""Check the form of a device's kernels, and convert them to sequential loops.
 
-In: loops with no name hidden.  Out: one claim; the loops without kernels, to be run in order.
-Refuses: loops over blocks that are no box, barriers that some threads may miss, locals and arrays
-that are neither of a thread nor of a block.
+In: loops without shadowed names.  Out: one claim; the loops without kernels, to be run in order.
+Refuses: loops over blocks that are not a box, barriers that some threads may miss, locals and
+arrays that belong neither to a thread nor to a block.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ COMBINING = (
 
 
 class _Malformed(Exception):
-    """A node is no part of a kernel, or of the host's code; `subject` is the kernel."""
+    """A node does not belong into a kernel, or into the host's code; `subject` is the kernel."""
 
     def __init__(self, subject: str, reason: str) -> None:
         super().__init__(f"{subject}: {reason}")
@@ -87,9 +87,9 @@ def has_kernels(body: Body) -> bool:
 
 
 def without_kernels(body: Body) -> Body:
-    """Return what the kernels compute if nothing in them runs at the same time but loops' runs.
+    """Return the loops of the kernels, in which only concurrent loops run at the same time.
 
-    Copies happen when they are begun.
+    Copies happen when they are started.
     """
     found: list[Node] = []
     for node in body:
@@ -109,7 +109,7 @@ def without_kernels(body: Body) -> Body:
 
 
 def check_kernels(function: LoopFunction) -> Claim:
-    """Return whether every kernel of `function` is well formed, and nothing else is on a device."""
+    """Return whether every kernel of `function` is well formed, with all device code in kernels."""
     try:
         _host(function.body, {array.name: array for array in function.arrays})
     except _Malformed as error:
@@ -169,7 +169,7 @@ def _kernel(kernel: Kernel) -> None:
 
 
 def _finish(kernel: Kernel, iters: list[str], body: Body) -> None:
-    """Check that what the last block does has nothing of any block's own."""
+    """Check that the code of the last block uses nothing of other blocks' own."""
     own = {n.name for n in all_nodes(body) if isinstance(n, Declare)}
     own |= {n.array.name for n in all_nodes(body) if isinstance(n, DeclareArray)}
     inside = {n.iter for n in all_nodes(kernel.finish) if isinstance(n, For)}
@@ -197,13 +197,13 @@ def _name(part: Expr) -> str:
 
 
 def _is_inside(part: Expr, iters: list[str]) -> bool:
-    """Tell whether the host, which launches the blocks, does not know `part`."""
+    """Tell whether the host, which launches the blocks, cannot evaluate `part`."""
     return isinstance(part, Load | VectorLoad) or (isinstance(part, Iter) and part.name in iters)
 
 
 @dataclass(frozen=True, slots=True)
 class _BlockCheck:
-    """The walk over what all threads of a block run; `declared` are the kernel's locals.
+    """Walks the code that all threads of a block run; `declared` are the kernel's locals.
 
     Asynchronous copies are into the arrays in `shared`, from any but those in `changed`.
     """
@@ -239,7 +239,7 @@ class _BlockCheck:
                 self.body(part)
 
     def storage(self, node: DeclareArray) -> None:
-        """Check that an array of a block is what all threads see as one, or each as its own."""
+        """Check that an array of a block is shared by its threads, or private to each."""
         match node.space:
             case Space.LOCAL if self.kernel.threads > 1:
                 raise self.wrong(node.array.name, "it is neither a thread's nor the block's")
@@ -261,7 +261,7 @@ class _BlockCheck:
             raise self.wrong(f"loop {loop.iter}", f"a {loop.kind.value} loop inside a block")
 
     def scan(self, loop: For) -> None:
-        """Check that the threads of whole warps make a recurrence, and nothing else."""
+        """Check that the threads of whole warps compute a recurrence, and nothing else."""
         try:
             scan_of(loop)
         except NoScan as error:
@@ -321,7 +321,7 @@ class _BlockCheck:
                 raise self.wrong(subject, "threads do more than combine into one element")
 
     def thread(self, node: Node, own: frozenset[str]) -> None:
-        """Check a node that one thread runs; `own` are locals that it alone has."""
+        """Check a node that one thread runs; `own` are its private locals."""
         match node:
             case For():
                 self.loop(node)
@@ -343,7 +343,7 @@ class _BlockCheck:
             self.update(node)
 
     def update(self, node: Assign) -> None:
-        """Check that an atomic operation is one that devices have, of the device's memory."""
+        """Check that an atomic operation exists on devices, and is on the device's memory."""
         try:
             update_of(node.target, node.value)
         except NoUpdate as error:
@@ -352,7 +352,7 @@ class _BlockCheck:
             raise self.wrong(node.target.array, "an atomic operation on what a block has alone")
 
     def copy(self, node: Assign) -> None:
-        """Check that an asynchronous copy is from what nobody changes to what a block shares."""
+        """Check that an asynchronous copy is from constant memory to shared memory."""
         name = node.target.array
         match node:
             case Assign(target=Load() as target, value=Load() as source):
@@ -385,7 +385,7 @@ def _leaves(body: Body) -> bool:
 
 
 def locals_of(body: Body) -> dict[str, Expr]:
-    """Return the INT64 locals that are set once, to no element of an array, with their values."""
+    """Return the INT64 locals that are set once, to values without elements."""
     again = {node.name for node in all_nodes(body) if isinstance(node, SetLocal)}
     found: dict[str, Expr] = {}
     for node in all_nodes(body):

@@ -1,7 +1,7 @@
-"""Vector statements as loops over their lanes.
+"""Convert vector statements to loops over their lanes.
 
 In: nodes on whole vectors.  Out: VECTOR loops around the statement for one lane: every lane reads
-before any writes, which is the same where lanes do not touch each other's elements.
+before any writes, which is the same if lanes do not access each other's elements.
 """
 
 from __future__ import annotations

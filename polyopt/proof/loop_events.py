@@ -1,8 +1,8 @@
-"""The events of the loops: what their iterations read and write, and what that is in the source.
+"""List the events of the loops: accesses of their iterations, and their counterparts in the source.
 
 In: the runs and how each computes its statement.  Out: `Event`s, `run:n` for the write of run
-number n and `run:n:k` for its reads, and the tags that tell which event of the source each is.
-Refuses (`Unproven`, `NotAffine`): elements that only data tells, in other storage.
+number n and `run:n:k` for its reads, and the tags that map them to events of the source.
+Refuses (`Unproven`, `NotAffine`): data-dependent elements in other storage.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ Time = tuple[Expr, ...]
 
 @dataclass(eq=False)
 class LoopEvents:
-    """What happens in the loops.
+    """The events of the loops.
 
     `writes` and `reads` are tags, event of the loops -> event of the source.  `copies` and `joins`
-    lead from the write of a run without a statement to the read of what it copies or adds; `starts`
-    are constants, by the name of their event.  `uses` are all accesses.
+    map the write of a run without a statement to the read that it copies or adds; `starts` are
+    constants, by the name of their event.  `uses` are all accesses.
     """
 
     part: SourcePart
@@ -82,7 +82,7 @@ class LoopReader:
         self.length = max((len(time) for time in self.times.values()), default=1)
 
     def read(self) -> LoopEvents:
-        """Return what happens."""
+        """Return the events of the nest."""
         for run in self.places.runs:
             statement = self.part.by_name.get(run.statement)
             if statement is None:
@@ -137,7 +137,7 @@ class LoopReader:
         label: str,
         when: tuple[Time, ...],
     ) -> None:
-        """Note a read: at the run, or where the conditions around it are evaluated (`when`)."""
+        """Record a read: at the run, or where the conditions around it are evaluated (`when`)."""
         theirs = f"{statement.name}:{label}"
         names = [f"run:{run.number}:{label}@{n}" for n in range(len(when))]
         for position, name in enumerate(names or [f"run:{run.number}:{label}"]):
@@ -169,7 +169,7 @@ class LoopReader:
     # -- runs without a statement
 
     def untagged(self, run: Run) -> None:
-        """Note a copy, a start of partial results or their join; others only write."""
+        """Record a copy, an initialization of partial results or their join; others only write."""
         name = f"run:{run.number}"
         target = self.places.location(run, run.target)
         value = _constant(run.value)
@@ -262,7 +262,7 @@ JOINING = (
 
 
 def _runs_with_times(body: tuple[Piece, ...], above: Time) -> Iterator[tuple[Run, Time]]:
-    """Yield every run with its time; even numbers are left for what is just before a piece."""
+    """Yield every run with its time; even numbers are left for events just before a piece."""
     for position, piece in enumerate(body):
         here = (*above, integer(2 * position + 1))
         match piece:
@@ -273,7 +273,7 @@ def _runs_with_times(body: tuple[Piece, ...], above: Time) -> Iterator[tuple[Run
 
 
 def _tested(runs: tuple[Run, ...], times: dict[Run, Time]) -> dict[int, tuple[Time, ...]]:
-    """Return when the conditions on data around each run are evaluated."""
+    """Return the times at which the conditions on data around each run are evaluated."""
     first: dict[int, Time] = {}
     found: dict[int, tuple[Time, ...]] = {}
     for run in runs:

@@ -1,7 +1,7 @@
-"""Undo a choice between two ways to run the same: a whole tile without conditions, or any tile.
+"""Undo loop versioning: a specialized version for whole tiles beside a general one.
 
-In: a loop AST.  Out: the same, with the second branch alone where the first one does no more than
-leave out conditions and minima that its own condition makes needless.
+In: a loop AST.  Out: the same with the general version alone, where the specialized one only
+omits conditions and minima that the condition of its branch implies.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _IN_TURN = (LoopKind.SEQUENTIAL, LoopKind.UNROLL)
 
 
 def without_versions(body: Body, path: Path) -> Body:
-    """Return `body`, reached by `path`, with such choices undone."""
+    """Return `body`, reached by `path`, with such branches undone."""
     found: list[Node] = []
     for node in body:
         inner = tuple(
@@ -34,7 +34,7 @@ def without_versions(body: Body, path: Path) -> Body:
 
 
 def _same(one: Body, two: Body, path: Path) -> bool:
-    """Tell whether two bodies run the same wherever `path` leads."""
+    """Tell whether two bodies run the same at all iterations of `path`."""
     first = [node for node in one if not isinstance(node, Comment)]
     second = [node for node in two if not isinstance(node, Comment)]
     match second:
@@ -70,7 +70,7 @@ def _same_node(one: Node, two: Node, path: Path) -> bool:
 
 
 def _holds(condition: Expr, path: Path) -> bool:
-    """Tell whether a condition is true wherever `path` leads."""
+    """Tell whether a condition is true at all iterations of `path`."""
     try:
         return bool(path.domain.is_subset(path.frame.condition(condition)))
     except NotAffine:
@@ -78,7 +78,7 @@ def _holds(condition: Expr, path: Path) -> bool:
 
 
 def _equal(one: Expr, two: Expr, path: Path) -> bool:
-    """Tell whether two numbers are the same wherever `path` leads."""
+    """Tell whether two numbers are equal at all iterations of `path`."""
     if one == two:
         return True
     try:

@@ -1,8 +1,8 @@
-"""Do matrix instructions compute what the loops in their place do?
+"""Check that matrix instructions compute the same as the loops they replace.
 
 In: kernels with MATRIX loops, the program.  Out: one claim for each such kernel.
-The instructions multiply whole tiles.  What they add beyond the loops is a product of two zeros,
-which copies set and nothing else did since, or goes to results that nothing reads.
+The instructions multiply whole tiles.  The products that they add beyond the loops are of zeros
+that copies have set and nothing has overwritten, or go to results that nothing reads.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def check_matrices(program: Program, function: LoopFunction, path: Path) -> Iter
 
 
 def as_touched(body: Body) -> Body:
-    """Return `body` with loops that touch what its matrix instructions do, in place of these."""
+    """Return `body` with the accesses of matrix instructions as loops, in place of them."""
     result: list[Node] = []
     for node in body:
         if isinstance(node, Kernel):
@@ -125,7 +125,7 @@ def _check(program: Program, function: LoopFunction, kernel: Kernel, path: Path)
 
 
 def _in_turn(body: Body) -> Body:
-    """Return `body` without barriers, its copies made when they are begun."""
+    """Return `body` without barriers, its copies executed when they are started."""
     result: list[Node] = []
     for node in body:
         match node:
@@ -139,7 +139,7 @@ def _in_turn(body: Body) -> Body:
 
 
 def _check_allowed(program: Program, function: LoopFunction, tile: MatrixTile) -> None:
-    """Check that the source leaves open what the instructions do to a sum."""
+    """Check that the source allows the rounding and order of the instructions' sums."""
     name = tile.assign.statement
     if name not in function.reassociable:
         raise _Wrong(f"the order of {name or 'a sum'} is not open")
@@ -154,7 +154,7 @@ def _check_allowed(program: Program, function: LoopFunction, tile: MatrixTile) -
 
 @dataclass(eq=False)
 class _Watcher(BlockReader):
-    """Notes which writes set an element to zero, whatever the data."""
+    """Records the writes that set an element to zero, whatever the data."""
 
     zeros: set[int] = field(default_factory=set)
 
@@ -176,7 +176,7 @@ class _Watcher(BlockReader):
 
 
 def _watched(kernel: Kernel, path: Path, body: Body, arrays: frozenset[str]) -> _Watcher:
-    """Return what threads do to `arrays` where a kernel has `body`."""
+    """Return the accesses of threads to `arrays` in a kernel with `body`."""
     grid, inside = 0, body
     while len(inside) == 1 and isinstance(inside[0], For) and inside[0].kind is LoopKind.BLOCK:
         grid += 1
@@ -191,7 +191,7 @@ def _watched(kernel: Kernel, path: Path, body: Body, arrays: frozenset[str]) -> 
 
 
 def _depth(body: Body) -> int:
-    """Return how many numbers beside positions a time in `body` has."""
+    """Return how many components besides positions a time in `body` has."""
     found = [0]
     for node in body:
         if not (isinstance(node, For) and node.kind is LoopKind.THREAD):
@@ -205,7 +205,7 @@ def _check_inside(
     tiles: list[tuple[For, MatrixTile]],
     homes: dict[str, DeclareArray],
 ) -> None:
-    """Check that whole tiles lie inside the arrays of their factors."""
+    """Check that whole tiles lie inside the arrays of their operands."""
     nests = {id(nest): touched(tile, LANE_NAMES) for nest, tile in tiles}
     names = frozenset(o.load.array for _, tile in tiles for o in (tile.left, tile.right))
     watcher = _watched(kernel, path, _replaced(kernel.body, nests), names)
@@ -225,7 +225,7 @@ def _check_inside(
 
 
 def _check_skipped(kernel: Kernel, path: Path, tiles: list[tuple[For, MatrixTile]]) -> None:
-    """Check that products which the loops do not add are zero, or go to results nobody reads."""
+    """Check that products that the loops do not add are zero, or go to results nothing reads."""
     probes = [Load(f"$tile{number}", (), DType.FLOAT32) for number in range(len(tiles))]
     nests = {
         id(nest): skipped(tile, replace(probe, index=_places(tile)))
@@ -245,7 +245,7 @@ def _places(tile: MatrixTile) -> tuple[Expr, ...]:
 
 
 def _check_added(tile: MatrixTile, touch: BlockAccess, watcher: _Watcher) -> None:
-    """Check the products of `touch`, `{ [outside] -> [time, thread, places] }`."""
+    """Check the additional products of an access, `{ [outside] -> [time, thread, places] }`."""
     skip = touch.length + 1
     used = len(tile.target.index)
     sizes = [len(tile.left.load.index), len(tile.right.load.index)]
@@ -277,7 +277,7 @@ def _check_added(tile: MatrixTile, touch: BlockAccess, watcher: _Watcher) -> Non
 
 
 def _inside(reads: isl.Map, length: int, tile: MatrixTile, operand: Operand) -> isl.Map:
-    """Keep the places that a whole tile has."""
+    """Return the places inside whole tiles."""
     for dim, part in enumerate(operand.load.index):
         found = reach(tile, part)
         if found is not None:
@@ -287,9 +287,9 @@ def _inside(reads: isl.Map, length: int, tile: MatrixTile, operand: Operand) -> 
 
 
 def _is_zero(operand: Operand, reads: isl.Map, at: BlockAccess, watcher: _Watcher) -> bool:
-    """Tell whether each of `reads`, `{ [outside] -> [time, place] }`, finds a zero.
+    """Tell whether each of `reads`, `{ [outside] -> [time, place] }`, reads a zero.
 
-    It was set in the same iteration of all loops around, and nothing else was since.
+    The zero was set in the same iteration of all loops around, and not overwritten.
     """
     writes = [t for t in watcher.accesses if t.array == operand.load.array and t.is_written]
     others = [t for t in writes if id(t) not in watcher.zeros]
@@ -309,12 +309,12 @@ def _is_zero(operand: Operand, reads: isl.Map, at: BlockAccess, watcher: _Watche
 
 
 def _since(touch: BlockAccess, start: int) -> isl.Map:
-    """Return `{ [outside] -> [first numbers of the time, place] }`."""
+    """Return `{ [outside] -> [first components of the time, place] }`."""
     return touch.place.project_out(_OUT, start, touch.length + 1 - start)
 
 
 def _common(one: tuple[Expr, ...], two: tuple[Expr, ...]) -> int:
-    """Return how many numbers two times begin with alike."""
+    """Return the length of the common prefix of two times."""
     count = 0
     while count < min(len(one), len(two)) and one[count] == two[count]:
         count += 1
@@ -322,7 +322,7 @@ def _common(one: tuple[Expr, ...], two: tuple[Expr, ...]) -> int:
 
 
 def _is_earlier(one: tuple[Expr, ...], two: tuple[Expr, ...], at: int) -> bool:
-    """Tell whether `one` is before `two` by the number in which they differ first."""
+    """Tell whether `one` is before `two` by the first component in which they differ."""
     distance = _distance(one, two, at)
     return distance is not None and distance > 0
 
@@ -337,7 +337,7 @@ def _distance(one: tuple[Expr, ...], two: tuple[Expr, ...], at: int) -> int | No
 def _may_lie_between(
     when: tuple[Expr, ...], first: tuple[Expr, ...], last: tuple[Expr, ...], start: int
 ) -> bool:
-    """Tell whether `when` may be after `first` and before `last`, which differ from `start` on."""
+    """Tell whether `when` may be after `first` and before `last`, which differ at `start`."""
     if when == first:
         return False
     shared = _common(when, last)

@@ -1,7 +1,7 @@
-"""Names that mean one thing: inner loops that hide outer ones get names of their own.
+"""Rename shadowed iterators, and locals and arrays declared under one name.
 
-In: a loop AST, whose names have C's scopes.  Out: the same with no name declared inside itself, and
-with every local and every declared array under a name that no other one has.
+In: a loop AST, whose names have C's scopes.  Out: the same without shadowed names, every local and
+every declared array under a unique name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from polyopt.proof.nodes import Rule, bodies, changed, with_bodies
 
 
 def unhidden(body: Body, taken: frozenset[str], names: Iterator[str]) -> Body:
-    """Return `body` with no iterator called like one around it, and all declared names apart."""
+    """Return `body` without shadowed iterators, all declared names unique."""
     return _Renaming(names, set()).body(body, taken)
 
 
@@ -59,7 +59,7 @@ class _Renaming:
 
 
 def _rehoused(node: Node, old: str, fresh: str) -> Node:
-    """Return `node` with the elements of array `old` in array `fresh`."""
+    """Return `node` with accesses to array `old` replaced by accesses to `fresh`."""
 
     def rule(part: Expr) -> Expr | None:
         if isinstance(part, Load | VectorLoad) and part.array == old:
@@ -71,7 +71,7 @@ def _rehoused(node: Node, old: str, fresh: str) -> Node:
 
 
 def _combining(node: Node, old: str, fresh: str) -> Node:
-    """Return `node` where threads that combine into array `old` do so into `fresh`."""
+    """Return `node` with reductions of threads into array `old` going to `fresh`."""
     if isinstance(node, For) and node.kind is LoopKind.THREAD:
         own = ((op, replace(s, name=fresh) if s.name == old else s) for op, s in node.reductions)
         node = node.annotated(reductions=tuple(own))
@@ -85,9 +85,9 @@ def _renamed_loop(loop: For, fresh: str) -> For:
 
 
 def _called(body: Body, old: str, fresh: str) -> Body:
-    """Return `body` where the loop around it is called `fresh`: whatever is called `old` means it.
+    """Return `body` with the iterator `old` of the loop around it renamed to `fresh`.
 
-    But for what an inner loop or a local of that name hides again.
+    Except where an inner loop or a local of that name shadows it.
     """
 
     def rule(part: Expr) -> Expr | None:
@@ -113,7 +113,7 @@ def _called(body: Body, old: str, fresh: str) -> Body:
 
 
 def _own(node: Node, rule: Rule) -> Node:
-    """Return `node` with what it evaluates itself rewritten."""
+    """Return `node` with its own expressions rewritten."""
     whole = bodies(node)
     return with_bodies(changed(with_bodies(node, tuple(() for _ in whole)), rule), whole)
 
@@ -128,7 +128,7 @@ def _renamed(node: Node, old: str, fresh: str) -> Node:
 
 
 def _inner(node: Node, old: str, fresh: str) -> Node:
-    """Rename what `changed` leaves: names that are set, not used."""
+    """Rename the targets of nodes, which `changed` leaves alone."""
     if isinstance(node, SetLocal | Declare) and node.name == old:
         return replace(node, name=fresh)
     if isinstance(node, For):

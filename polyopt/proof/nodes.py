@@ -1,6 +1,6 @@
-"""Walking and rebuilding loop ASTs, for the proof alone.
+"""Walk and rebuild loop ASTs, for the proof alone.
 
-In: nodes of `polyopt.ir.loops`.  Out: their parts, their expressions, renewed nodes.
+In: nodes of `polyopt.ir.loops`.  Out: their parts, their expressions, rebuilt nodes.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def all_nodes(body: Body) -> Iterator[Node]:
 
 
 def own_expressions(node: Node) -> tuple[Expr, ...]:
-    """Return the expressions a node evaluates itself; a target counts for its subscripts."""
+    """Return the expressions that a node itself evaluates; of targets, the subscripts."""
     match node:
         case For():
             return (node.lower, node.upper)
@@ -75,7 +75,7 @@ def own_expressions(node: Node) -> tuple[Expr, ...]:
 
 
 def expressions(body: Body) -> Iterator[Expr]:
-    """Yield what the nodes evaluate, all depths."""
+    """Yield the expressions of the nodes, at all depths."""
     for node in all_nodes(body):
         yield from own_expressions(node)
 
@@ -91,7 +91,7 @@ def symbols(expr: Expr) -> frozenset[str]:
 
 
 def written(body: Body) -> frozenset[str]:
-    """Return the arrays that may hold other values after `body`."""
+    """Return the arrays that `body` may change."""
     return frozenset(name for node in all_nodes(body) for name in own_written(node))
 
 
@@ -109,7 +109,7 @@ def own_written(node: Node) -> tuple[str, ...]:
 
 
 def set_locals(body: Body) -> frozenset[str]:
-    """Return the locals that are set again after their declaration."""
+    """Return the locals that are assigned after their declaration."""
     return frozenset(n.name for n in all_nodes(body) if isinstance(n, SetLocal))
 
 

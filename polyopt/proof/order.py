@@ -1,9 +1,9 @@
-"""Is every pair of conflicting instances run in the source's order, and none at the same time?
+"""Check that conflicting instances run in the source's order, and none at the same time.
 
-In: what the instances touch, the tree of runs.  Out: claims.
-Only instances of which the loops' text leaves the order open are compared (`syntactic_order`).
-Memory-based: any two instances that touch an element, one of them writing, conflict.  The tree is
-walked once from the outside; a loop or a sequence orders pairs, those it leaves equal go on.
+In: the accesses of instances, the tree of runs.  Out: claims.
+Compares only instances whose order the text of the loops does not fix (`syntactic_order`).
+Memory-based: any two instances that access an element, one of them writing, conflict.  The tree is
+walked once from the outside in; a loop or a sequence orders pairs, those it leaves equal go on.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SETTLED = "the text of the loops keeps the order of the source"
 
 @dataclass(frozen=True, eq=False)
 class Conflict:
-    """Pairs that are broken; `where` names the loop or says that it is a sequence."""
+    """Violated pairs; `where` names the loop or says that it is a sequence."""
 
     pairs: isl.UnionMap
     where: str
@@ -39,17 +39,17 @@ class Conflict:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Conflicting pairs, the source's earlier instance first, that nothing outside has ordered.
+    """Conflicting pairs, the source's earlier instance first, not ordered by the loops outside.
 
-    `kept` must keep their order; `sums` are updates of one element by one reduction, or by exact
-    operations of one kind, array by array: any order, but not at the same time.
+    `kept` must keep their order; `sums` are updates of one element by one reduction, or by exactly
+    commutative operations, by array: any order, but not at the same time.
     """
 
     kept: isl.UnionMap
     sums: dict[str, isl.UnionMap]
 
     def inside(self, domain: isl.UnionSet) -> Pairs:
-        """Return the pairs of which both lie in `domain`."""
+        """Return the pairs with both instances in `domain`."""
         return Pairs(
             _within(self.kept, domain, domain),
             {a: _within(p, domain, domain) for a, p in self.sums.items()},
@@ -64,7 +64,7 @@ class Pairs:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to order."""
+        """Whether no pair is left to order."""
         return bool(self.kept.is_empty()) and all(p.is_empty() for p in self.sums.values())
 
 
@@ -77,7 +77,7 @@ def check_order(
 ) -> Iterator[Claim]:
     """Yield whether every pair of conflicting instances keeps the source's order.
 
-    Those on arrays in `settled` may have any order: what is read there was decided apart.
+    Accesses to arrays in `settled` may have any order: their dataflow was checked separately.
     """
     touched: dict[str, list[InstanceAccess]] = {}
     for touch in found:
@@ -103,7 +103,7 @@ def conflicts(
 ) -> Pairs:
     """Return all conflicting pairs of a part.
 
-    Those on arrays in `settled` may have any order: what is read there was decided apart.
+    Accesses to arrays in `settled` may have any order: their dataflow was checked separately.
     """
     space = part.scop.context.get_space()
     empty = isl.UnionMap.empty(space)
@@ -145,7 +145,7 @@ def _reads_and_writes(
 def _touching(
     one: tuple[isl.UnionMap, isl.UnionMap], two: tuple[isl.UnionMap, isl.UnionMap]
 ) -> isl.UnionMap:
-    """Return instance -> instance that touch one element, at least one writing."""
+    """Return instance -> instance that access one element, at least one writing."""
     reads, writes = one
     others, written = two
     found = writes.apply_range(others.union(written).reverse())
@@ -155,7 +155,7 @@ def _touching(
 def find_conflict(
     part: SourcePart, body: tuple[Piece, ...], places: tuple[PlacedRun, ...], pairs: Pairs
 ) -> Conflict | None:
-    """Return a conflict that the loops break, or None: then they keep every one."""
+    """Return a conflict whose order the loops violate, or None if they keep all."""
     by_run = {id(placed.run): placed for placed in places}
     return _Walk(part.scop.context.get_space(), by_run).body(body, pairs, ())
 
@@ -168,7 +168,7 @@ class _Walk:
     def body(
         self, body: tuple[Piece, ...], pairs: Pairs, fixed: tuple[str, ...]
     ) -> Conflict | None:
-        """Judge a sequence of pieces; the iterators in `fixed` are sizes in `pairs`."""
+        """Check a sequence of pieces; the iterators in `fixed` are sizes in `pairs`."""
         if pairs.is_empty or (pairs.kept.is_empty() and not _is_concurrent(body)):
             return None
         if len(body) == 1:
@@ -196,7 +196,7 @@ class _Walk:
     def parts(
         self, body: tuple[Piece, ...], fixed: tuple[str, ...], *, exact: bool = True
     ) -> list[isl.UnionSet]:
-        """Return for each piece a set that holds its instances, and no other's if `exact`."""
+        """Return for each piece a superset of its instances, the exact set if `exact`."""
         runs = [[run for run in all_runs((piece,)) if run.statement] for piece in body]
         homes: dict[str, set[int]] = {}
         for position, mine in enumerate(runs):
@@ -215,7 +215,7 @@ class _Walk:
         return found
 
     def piece(self, piece: Piece, pairs: Pairs, fixed: tuple[str, ...]) -> Conflict | None:
-        """Judge one piece."""
+        """Check one piece."""
         match piece:
             case Run():
                 if piece.statement and not pairs.kept.is_empty():
@@ -225,7 +225,7 @@ class _Walk:
                 return self.loop(piece, pairs, fixed)
 
     def loop(self, loop: Loop, pairs: Pairs, fixed: tuple[str, ...]) -> Conflict | None:
-        """Judge a loop and what is in it."""
+        """Check a loop and its body."""
         value = self.iterator(loop)
         if value is None:
             return None
@@ -249,7 +249,7 @@ class _Walk:
         return self.body(loop.body, pairs.inside(inside), (*fixed, loop.loop.iter))
 
     def private(self, loop: Loop) -> frozenset[str]:
-        """Return the source's arrays of which every iteration sums up one element on its own."""
+        """Return the source's arrays of which every iteration privately reduces one element."""
         inner = {loop.loop.iter} | {p.loop.iter for p in all_loops(loop.body)}
         targets: dict[str, set[Load | Symbol]] = {}
         ops: dict[str, set[BinaryOp | None]] = {}
@@ -270,7 +270,7 @@ class _Walk:
         return frozenset(found)
 
     def at_once(self, loop: Loop) -> frozenset[str]:
-        """Return the source's arrays that blocks or threads update by atomic operations alone."""
+        """Return the source's arrays that blocks or threads only update atomically."""
         if loop.loop.kind not in (LoopKind.BLOCK, LoopKind.THREAD):
             return frozenset()
         plain: set[str] = set()
@@ -283,7 +283,7 @@ class _Walk:
         return frozenset(found - plain)
 
     def iteration(self, loop: Loop) -> isl.UnionSet | None:
-        """Return the instances of one iteration, the iterator as a size; None: not known."""
+        """Return the instances of one iteration, the iterator as a size; None if unknown."""
         result = isl.UnionSet.empty(self.space)
         for runs in _by_statement(loop).values():
             value = self.known(loop, runs)
@@ -295,7 +295,7 @@ class _Walk:
         return result
 
     def known(self, loop: Loop, runs: list[Run]) -> Expr | None:
-        """Return the one function that the loop's iterator is in all `runs` of a statement."""
+        """Return the loop's iterator if it is one function in all `runs` of a statement."""
         told = {self.places[id(run)].known.get(loop.loop.iter) for run in runs}
         return told.pop() if len(told) == 1 else None
 
@@ -371,12 +371,12 @@ def _has_split(body: tuple[Piece, ...]) -> bool:
 
 
 class _Exact(_Walk):
-    """The same walk with the pairs of each piece alone, from the start."""
+    """A walk that restricts pairs to each piece exactly, from the start."""
 
     def parts(
         self, body: tuple[Piece, ...], fixed: tuple[str, ...], *, exact: bool = True
     ) -> list[isl.UnionSet]:
-        """Return for each piece exactly its instances."""
+        """Return the exact instances of each piece."""
         del exact
         return super().parts(body, fixed)
 
@@ -389,7 +389,7 @@ def _is_concurrent(body: tuple[Piece, ...]) -> bool:
 
 
 def _backwards(pairs: isl.UnionMap, sets: list[isl.UnionSet]) -> isl.UnionMap | None:
-    """Return pairs whose later instance is in an earlier one of `sets`, None if there are none."""
+    """Return pairs whose later instance is in an earlier one of `sets`, or None."""
     before: isl.UnionSet | None = None
     for own in sets:
         if before is not None:

@@ -1,9 +1,9 @@
-"""Undo partial results: what every iteration of a loop sums up for itself goes into the sum again.
+"""Undo partial results: accumulate the terms directly into the sum.
 
 In: a loop AST.  Out: the same with updates of the sum where a loop updated partial results that
-another loop joins after it.  The sum's order is open, and nothing else touches it from the first
-loop to the second, so that its updates may come as early and in any grouping; that each partial
-result starts as the operator's identity and is joined once is checked here.
+another loop joins after it.  The sum is reassociable, and nothing else accesses it from the first
+loop to the second, so that its updates may come earlier and in any grouping; checks that each
+partial result starts as the operator's identity and is joined once.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ def without_partial_results(
     given: frozenset[str],
     used: Counter[str],
 ) -> Body:
-    """Return `body`, at `path`, with such sums whole; arrays in `given` are no parts.
+    """Return `body`, at `path`, without partial results; arrays in `given` are never partial.
 
-    `statements` are the source's, by name; `used` says how often all loops mention each array.
+    `statements` are the source's, by name; `used` is the number of mentions of each array.
     """
     return _Undoing(statements, given, used).body(body, path)
 
 
 def mentioned(body: Body) -> Counter[str]:
-    """Return how often each array is read, set or given to a library."""
+    """Return how often each array is read, written or passed to a library."""
     return Counter(name for node in all_nodes(body) for name in _own_arrays(node))
 
 
 @dataclass(frozen=True, eq=False)
 class _Join:
-    """A loop that adds elements of `part`, of which `domain` says which, to `total` by `op`."""
+    """A loop that adds elements of `part`, those in `domain`, to `total` by `op`."""
 
     loop: For
     domain: isl.Set
@@ -65,7 +65,7 @@ class _Join:
 
 @dataclass(frozen=True, eq=False)
 class _Undoing:
-    """`counts` says how often the function mentions each array."""
+    """Undoes partial results; `counts` is the function's number of mentions of each array."""
 
     statements: Mapping[str, Statement]
     given: frozenset[str]
@@ -90,9 +90,9 @@ class _Undoing:
         )
 
     def whole(self, nodes: list[Node], path: Path, join: _Join) -> Node | None:
-        """Return the first node with its updates in the sum, None where it makes no parts of it.
+        """Return the first node with its updates in the sum, None if it updates no partial results.
 
-        The join is in the last one.
+        The join is in the last node.
         """
         loop, *between, last = nodes
         rest = _without(last, join.loop)
@@ -111,7 +111,7 @@ class _Undoing:
         return _summing(updates, join)
 
     def is_update(self, node: Node, path: Path, join: _Join) -> bool:
-        """Tell whether a node that mentions parts adds to one that is joined, in an open order."""
+        """Tell whether a node that mentions partial results is a reassociable update of one."""
         if not isinstance(node, Assign) or not isinstance(node.target, Load) or path.data:
             return False
         statement = self.statements.get(node.statement)
@@ -131,7 +131,7 @@ class _Undoing:
 
 
 def _joins(node: Node, path: Path) -> Iterator[_Join]:
-    """Yield the loops that join partial results: `node` itself, or inside conditions of it."""
+    """Yield the loops that join partial results: `node` itself, or inside its conditions."""
     match node:
         case If(otherwise=()):
             for inner in node.then:
@@ -156,7 +156,7 @@ def _joins(node: Node, path: Path) -> Iterator[_Join]:
 
 
 def _start(loop: For, path: Path, join: _Join) -> Assign | None:
-    """Return what sets exactly the parts that are joined to the identity, before their updates."""
+    """Return the node that sets exactly the joined partial results to the identity first."""
     for node in loop.body:
         for inner, where in with_paths((node,), path):
             match inner:
@@ -181,7 +181,7 @@ def _users(node: Node, path: Path, array: str) -> Iterator[tuple[Node, Path]]:
 
 
 def _summing(loop: Node, join: _Join) -> Node:
-    """Return a loop with the sum in place of its part of it."""
+    """Return a loop with the sum in place of its partial results."""
 
     def rule(expr: Expr) -> Expr | None:
         return join.total if isinstance(expr, Load) and expr.array == join.part else None
@@ -195,7 +195,7 @@ def _summing(loop: Node, join: _Join) -> Node:
 
 
 def _combining(node: Node, join: _Join) -> Node:
-    """Return `node` where what inner loops combine into parts is combined into the sum."""
+    """Return `node` with inner loops' reductions into partial results going to the sum."""
     if isinstance(node, For):
         own = (
             (op, replace(s, name=join.total.array) if s.name == join.part else s)
@@ -207,7 +207,7 @@ def _combining(node: Node, join: _Join) -> Node:
 
 
 def _without(node: Node, other: Node) -> Node:
-    """Return `node` without a node inside it; a comment where that is all."""
+    """Return `node` without a node inside it; a comment if nothing is left."""
     if node is other:
         return Comment("")
     return with_bodies(
@@ -216,7 +216,7 @@ def _without(node: Node, other: Node) -> Node:
 
 
 def _is_plain(node: Node) -> bool:
-    """Tell whether a node has loops, conditions and assignments only: nothing leaves a loop."""
+    """Tell whether a node has only loops, conditions and assignments: nothing leaves a loop."""
     plain = (For, If, Assign, Declare, SetLocal, Comment)
     return all(isinstance(inner, plain) for inner in all_nodes((node,)))
 

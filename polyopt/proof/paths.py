@@ -1,4 +1,4 @@
-"""Where a node stands: the loops and conditions around it, and the iterations that reach it.
+"""Represent the position of a node: the loops and conditions around it, its iterations.
 
 In: nodes from the outermost inwards.  Out: isl sets over their iterators.
 """
@@ -20,21 +20,21 @@ from polyopt.proof.nodes import bodies
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """A condition that is true here."""
+    """A condition that is true at the node."""
 
     condition: Expr
 
 
 @dataclass(frozen=True, slots=True)
 class Iterates:
-    """A loop that runs here; `lower`, `upper`, `step` are its own."""
+    """A loop around the node; `lower`, `upper`, `step` are its own."""
 
     loop: For
 
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """Steps from the function's body to a node.  `params` are fixed everywhere."""
+    """The steps from the function's body to a node.  `params` are fixed everywhere."""
 
     params: tuple[str, ...]
     context: isl.Set
@@ -94,7 +94,7 @@ class Path:
 
     @property
     def domain(self) -> isl.Set:
-        """The iterations that may reach the end of the path: conditions on data are left out."""
+        """A superset of the iterations that reach the node: conditions on data are left out."""
         return self._reached[0]
 
     @property
@@ -119,7 +119,7 @@ def _bounds(frame: Frame, loop: For, data: list[Expr]) -> isl.Set:
 
 
 def conjuncts(condition: Expr) -> Iterator[Expr]:
-    """Yield the conditions that `condition` joins by `and`, negated alternatives included."""
+    """Yield the operands of `and` in `condition`, including those of negated alternatives."""
     match condition:
         case Binary(op=BinaryOp.AND, dtype=DType.BOOL):
             yield from conjuncts(condition.left)

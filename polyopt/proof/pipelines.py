@@ -1,9 +1,9 @@
-"""Undo pipelines: copies that run some iterations ahead, as the first thing of their own iteration.
+"""Undo pipelining: move copies that run ahead back to the start of their own iteration.
 
 In: a loop AST.  Out: the same with such loops as they were.  Arrays with a part for each stage are
-declared in each iteration again, which has no more than its own part.
-Copies are moved only where they are the same in all places, each iteration's once, and where no
-code in between writes what they read, or touches the part that they fill.
+declared in each iteration again, with its own part only.
+Copies are moved only if they are the same in all places, each iteration's once, and if no code in
+between writes their operands, or accesses the part that they fill.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ class _Stages:
         return Binary(BinaryOp.MOD, normalize(value), integer(self.count), DType.INT64)
 
     def own(self, body: Body, value: Expr) -> Body | None:
-        """Return `body` with the arrays' part for iteration `value` alone; None if others are used.
+        """Return `body` with the part for iteration `value` alone; None if it uses others.
 
-        Whatever mentions the arrays in another way than by an element stays, and is found later.
+        Other uses of the arrays than accesses of elements stay, and are found later.
         """
         wanted = self.part(value)
         wrong = False
@@ -100,7 +100,7 @@ class _Stages:
 
 
 def _undone(nodes: list[Node], position: int, loop: For) -> Body | None:
-    """Return the nodes around a pipeline without it, or None where it is none."""
+    """Return the nodes around a pipeline without it, or None for other nodes."""
     declared = {n.array.name: n for n in nodes[:position] if isinstance(n, DeclareArray)}
     if loop.step != 1 or loop.kind is not LoopKind.SEQUENTIAL or not loop.body:
         return None
@@ -163,7 +163,7 @@ def _collected(part: Expr) -> Expr | None:
 
 
 def _tests(condition: Expr, value: Expr, end: Expr) -> bool:
-    """Tell whether a condition says that iteration `value` is before the end."""
+    """Tell whether a condition compares iteration `value` with the end."""
     match condition:
         case Compare(op=CompareOp.LT, left=left, right=right):
             return _is_same(sub(right, left), sub(end, value))
@@ -172,7 +172,7 @@ def _tests(condition: Expr, value: Expr, end: Expr) -> bool:
 
 
 def _is_first(node: Node, copies: Body, stages: _Stages) -> bool:
-    """Tell whether `node` runs the copies of the iterations that none is ahead of."""
+    """Tell whether `node` runs the copies of the first iterations, before the loop."""
     loop = stages.loop
     match node:
         case For(body=(If() as inner,), step=1) if _is_in_turn(node):
@@ -198,7 +198,7 @@ def _is_in_turn(loop: For) -> bool:
 
 
 def _may_move(copies: Body, used: Body, first: Node, stages: _Stages) -> bool:
-    """Tell whether copies compute the same at the begin of their own iteration."""
+    """Tell whether copies compute the same at the start of their own iteration."""
     loop = stages.loop
     change = (written(copies) | written(used) | written((first,))) - stages.arrays
     if change & written(copies):
@@ -246,7 +246,7 @@ def _at(body: Body, name: str, value: Expr) -> Body:
 
 
 def _tidy(expr: Expr) -> Expr:
-    """Return a subscript or bound in one form: sums collected, also inside of others."""
+    """Return a subscript or bound in normal form: sums collected, also inside of others."""
 
     def rule(part: Expr) -> Expr | None:
         match part:
@@ -265,7 +265,7 @@ def _tidy(expr: Expr) -> Expr:
 
 
 def _same(ones: Body, twos: Body, names: dict[str, str]) -> bool:
-    """Tell whether two bodies are the same but for the names of their loops' iterators."""
+    """Tell whether two bodies are the same up to the names of their loops' iterators."""
     pairs = zip(ones, twos, strict=False)
     return len(ones) == len(twos) and all(_same_node(a, b, names) for a, b in pairs)
 
@@ -299,7 +299,7 @@ def _same_node(one: Node, two: Node, names: dict[str, str]) -> bool:
 
 
 def _equal(one: Expr, two: Expr, names: dict[str, str]) -> bool:
-    """Tell whether two expressions are the same; `names` are the second's for iterators."""
+    """Tell whether two expressions are the same, `names` mapping the second's iterators."""
 
     def rule(part: Expr) -> Expr | None:
         if isinstance(part, Iter) and part.name in names:
@@ -327,7 +327,7 @@ def _alike(one: Expr, two: Expr) -> bool:
 
 
 def _is_same(one: Expr, two: Expr) -> bool:
-    """Tell whether two numbers are the same sum."""
+    """Tell whether two numbers are equal sums."""
     return not any((gap := linear(sub(one, two))).terms) and gap.constant == 0
 
 

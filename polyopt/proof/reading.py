@@ -1,8 +1,8 @@
-"""The loops as a tree of runs: which instances of which statements each node executes.
+"""Read loops as a tree of runs: the instances of statements that each node executes.
 
 In: a read-back body (no registers, no vectors) of one static control part.  Out: `Loop`s over
 `Run`s, every run with its iterations, its instances and the conditions on data around it.
-Refuses (`Unreadable`): what is no counted loop, condition or assignment.
+Refuses (`Unreadable`): other nodes than counted loops, conditions and assignments.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from polyopt.proof.paths import Path
 
 
 class Unreadable(Exception):
-    """A node is beyond what the proof understands."""
+    """The proof does not understand a node."""
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
     """An assignment and the iterations that reach it.
 
-    `target` is an array element or a local.  `statement` "" has no instance in the source.
+    `target` is an array element or a local.  `statement` "" is not an instance of the source.
     """
 
     target: Load | Symbol
@@ -65,13 +65,13 @@ class Run:
 
     @cached_property
     def executed(self) -> isl.Set:
-        """The instances that may run: conditions on data are left out."""
+        """A superset of the instances that run: conditions on data are left out."""
         return coalesced(self.instances.range())
 
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A counted loop; `reads` tells its own node, `body` its parts in order."""
+    """A counted loop; `reads` are its own node's, `body` its parts in order."""
 
     loop: For
     depth: int
@@ -83,7 +83,7 @@ Piece: TypeAlias = "Run | Loop"
 
 @dataclass(frozen=True)
 class RunTree:
-    """A part's loops, and where its own storage is declared: name -> number of loops around."""
+    """A part's loops, and the number of loops around each declaration of its own storage."""
 
     body: tuple[Piece, ...]
     homes: dict[str, int]
@@ -150,7 +150,7 @@ class _Reader:
         self.scopes[name] = path, self.count
 
     def check_scope(self, run: Run) -> None:
-        """Check that a run uses storage of the loops' own only where it was declared before."""
+        """Check that a run uses the loops' own storage only after its declaration."""
         outer: set[int] = set()
         path: Path | None = run.path
         while path is not None:

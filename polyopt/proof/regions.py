@@ -1,8 +1,8 @@
-"""Programs with control that is not affine: the loops' control is the source's, part by part.
+"""Match control that is not affine between the program and the loops, part by part.
 
 In: the program's parts and the read-back body.  Out: for each static control part its nodes;
 `Mismatch` where the control differs.  Loops marked parallel are proven independent here, for all
-values that sizes found on the way may have.
+values that sizes computed at run time may have.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ from polyopt.proof.values import is_same
 
 
 class Mismatch(Exception):
-    """The control around static parts is not the source's; `subject` is where."""
+    """The control around static parts differs from the source's; `subject` is the place."""
 
     def __init__(self, subject: str, reason: str) -> None:
         super().__init__(f"{subject}: {reason}")
@@ -81,7 +81,7 @@ class Mismatch(Exception):
 
 @dataclass(frozen=True, eq=False)
 class MatchedPart:
-    """A static control part, the nodes that run it, and which of its arrays nobody else needs."""
+    """A static control part, the nodes that run it, and those of its arrays dead afterwards."""
 
     scop: Scop
     body: Body
@@ -90,7 +90,7 @@ class MatchedPart:
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """Parts, and where we stand among them; `loop`: they are its body."""
+    """Parts, and the current position among them; `loop`: they are its body."""
 
     parts: Parts
     position: int
@@ -98,7 +98,7 @@ class _Level:
 
 
 def without_stops(body: Body, faults: frozenset[str]) -> Body:
-    """Return `body` noting its faults where it ends at them, and without tests of those noted."""
+    """Return `body` with stops at faults as assignments that note them, without their tests."""
     found: list[Node] = []
     for node in body:
         if _is_stop(node, faults):
@@ -117,7 +117,7 @@ def without_stops(body: Body, faults: frozenset[str]) -> Body:
 
 
 def _noted(fail: Fail, faults: frozenset[str]) -> Assign:
-    """Return the assignment that notes the fault at which the loops end."""
+    """Return the assignment that notes the fault at which the loops stop."""
     (array,) = faults
     target = Load(array, (Const(fail.fault, DType.INT64),), DType.UINT8)
     return Assign(target, Const(1, DType.UINT8), fail.statement, fail.instance)
@@ -137,7 +137,7 @@ def _is_stop(node: Node, faults: frozenset[str]) -> bool:
 
 
 class Regions:
-    """The walk over parts and nodes side by side."""
+    """Walks parts and nodes side by side."""
 
     def __init__(self, program: Program, path: Path) -> None:
         self.program = program
@@ -193,9 +193,9 @@ class Regions:
         return rest[:count]
 
     def _joining(self, rest: Sequence[Node], before: Sequence[Node]) -> int:
-        """Return how many of the next nodes move or join what those `before` them made.
+        """Return how many of the next nodes copy or join results of those `before` them.
 
-        What the last of them joins to is set by the others, which read nothing.
+        The last of them joins into a target that the others set and do not read.
         """
         made = {name for name in written(tuple(before)) if not self._is_array(name)}
         for number, node in enumerate(rest):
@@ -331,7 +331,7 @@ class Regions:
         return is_temporary
 
     def _is_dead(self, array: Array, levels: tuple[_Level, ...]) -> bool:
-        """Tell whether nothing after this place may read what `array` holds here."""
+        """Tell whether nothing after this place may read the current values of `array`."""
         state = proof.exposed_reads.nothing_written(array)
         for level in reversed(levels):
             state = proof.exposed_reads.written_after(
@@ -380,7 +380,7 @@ class Regions:
                 raise Mismatch(part.param, f"two of its iterations may touch one {name}")
 
     def _touched(self, part: Repeat) -> tuple[dict[str, isl.Set], dict[str, isl.Set]]:
-        """Return the elements that one iteration may read and write, array by array."""
+        """Return the elements that one iteration may read and write, by array."""
         inner = frozenset(_bound_inside(part))
         reads: dict[str, isl.Set] = {}
         writes: dict[str, isl.Set] = {}
@@ -422,7 +422,7 @@ class Regions:
 
 
 def _is_fixed(index: tuple[Expr, ...], loop: Repeat) -> bool:
-    """Tell whether subscripts are the same in every iteration of `loop`, and of those in it."""
+    """Tell whether subscripts are invariant in `loop`, and in the loops inside it."""
     inner = {loop.param, *_bound_inside(loop)}
     parts = [part for expr in index for part in walk(expr)]
     varies = any(isinstance(part, Iter | Load | Symbol) for part in parts)
@@ -442,7 +442,7 @@ def _tags(node: Node) -> frozenset[str]:
 
 
 def _is_move(node: Node) -> bool:
-    """Tell whether a node has no instances, and no more than loops, conditions and assignments."""
+    """Tell whether a node has only loops, conditions and assignments without instances."""
     return not _tags(node) and _is_plain(node)
 
 
@@ -457,7 +457,7 @@ def _read(node: Node) -> frozenset[str]:
 
 
 def _is_storage(node: Node, scop: Scop) -> bool:
-    """Tell whether a node only gives storage to something of `scop`, or copies into it."""
+    """Tell whether a node only declares or allocates storage of `scop`, or copies into it."""
     match node:
         case DeclareArray():
             return True
@@ -491,7 +491,7 @@ def _outside_loads(part: Bind | Require | Repeat) -> Iterator[Load]:
 
 
 def _any_of(cells: isl.Set, names: frozenset[str]) -> isl.Set:
-    """Return `cells` for any value of the sizes in `names`."""
+    """Return `cells` for any values of the sizes in `names`."""
     for name in names:
         position = cells.find_dim_by_name(isl.dim_type.param, name)
         if position >= 0:

@@ -1,7 +1,7 @@
-"""Undo what only moves values through registers: locals that stand for elements or expressions.
+"""Undo scalar replacement: substitute locals by the elements or expressions they stand for.
 
-In: a loop AST.  Out: the same computation without the locals that were found to be copies, each
-replaced by what it copies only where nothing in between can write that; others stay.
+In: a loop AST.  Out: the same computation without locals that are copies; a local is substituted
+only where nothing in between can write its source; others stay.
 `For.reductions` then name arrays: the one element of each that the iterations accumulate into.
 """
 
@@ -47,7 +47,7 @@ from polyopt.proof.paths import Path, with_paths
 def without_registers(body: Body, path: Path, keep: frozenset[str]) -> Body:
     """Return `body`, reached by `path`, with registers replaced by the elements they stand for.
 
-    The locals in `keep` are no registers: they name sizes found on the way.
+    The locals in `keep` are not registers: they name sizes computed at run time.
     """
     body = tuple(
         with_bodies(
@@ -95,9 +95,9 @@ def _all_scattered(body: Body, path: Path, keep: frozenset[str]) -> Body:
 def _inlined(
     registers: list[tuple[int, Declare]], body: Body, path: Path, gone: frozenset[int]
 ) -> Body:
-    """Return `body` with the values of `registers`, which are never set again, where they are used.
+    """Return `body` with uses of `registers`, which are set once, replaced by their values.
 
-    The positions in `gone` hold nothing any more.
+    The positions in `gone` are empty.
     """
     values: dict[str, Expr] = {}
     changes = written(body)
@@ -128,9 +128,9 @@ def _inlined(
 def _in_place(
     registers: list[tuple[int, Declare]], body: Body, path: Path
 ) -> tuple[Body, frozenset[int]]:
-    """Return `body` with accumulators' updates done to the elements they were loaded from.
+    """Return `body` with updates of accumulators applied to the elements they were loaded from.
 
-    And the positions of what loaded and stored them.
+    And the positions of the loads and stores.
     """
     spans: list[tuple[int, int, str, Load | VectorLoad]] = []
     for position, local in registers:
@@ -150,7 +150,7 @@ def _in_place(
 
 
 def _end(name: str, cell: Load | VectorLoad, body: Body, position: int) -> int | None:
-    """Return where the local is stored, if nothing uses it after that."""
+    """Return the position of the local's store, if nothing uses it after that."""
     for number in range(len(body) - 1, position, -1):
         if _is_store(body[number], cell, name):
             return number
@@ -168,7 +168,7 @@ def _is_store(node: Node, cell: Load | VectorLoad, name: str) -> bool:
 
 
 class _Spans:
-    """What the nodes of one body access, each access with its place and path."""
+    """The accesses of the nodes of one body, each with its place and path."""
 
     def __init__(self, body: Body, path: Path, arrays: frozenset[str]) -> None:
         self.body = body
@@ -186,7 +186,7 @@ class _Spans:
         self.always: dict[int, bool] = {}
 
     def is_private(self, start: int, end: int, name: str, cell: Load | VectorLoad) -> bool:
-        """Tell whether only the local stands for the element between `start` and `end`."""
+        """Tell whether only the local accesses the element between `start` and `end`."""
         span = self.body[start + 1 : end]
         if any(isinstance(part, Load | Symbol) for index in cell.index for part in walk(index)):
             changes, sets = written(span), set_locals(span)
@@ -199,7 +199,7 @@ class _Spans:
         return not self.path.is_concurrent or self.is_always_set(name)
 
     def is_always_set(self, name: str) -> bool:
-        """Tell whether every execution sets the local: then its element is written anyway."""
+        """Tell whether every execution sets the local, so that its element is written anyway."""
         setters = self.setters.get(name, [])
         key = id(setters[0]) if len(setters) == 1 else -1
         if key in self.always:
@@ -226,7 +226,7 @@ def _accesses(node: Node) -> list[Load | VectorLoad]:
 
 
 def _on_elements(node: Node, cells: Mapping[str, Load | VectorLoad]) -> Node:
-    """Return `node` working on elements instead of the locals that `cells` names."""
+    """Return `node` with elements in place of the locals in `cells`."""
 
     def rule(part: Expr) -> Expr | None:
         return cells.get(part.name) if isinstance(part, Symbol) else None
@@ -253,9 +253,9 @@ def _on_elements(node: Node, cells: Mapping[str, Load | VectorLoad]) -> Node:
 def _combined(
     loop: For, cells: Mapping[str, Load | VectorLoad]
 ) -> tuple[tuple[BinaryOp, Symbol], ...]:
-    """Return what `loop` combines when it works on elements instead of locals.
+    """Return the reductions of `loop` on elements instead of locals.
 
-    An array is named only where all of its elements that the loop accumulates into are combined.
+    An array is named only if all of its elements that the loop accumulates into are combined.
     """
     already = written(loop.body)
     own = {symbol.name for _, symbol in loop.reductions}
@@ -282,7 +282,7 @@ def _only_own(node: Node, rule: object) -> Node:
 
 
 def _scattered(local: Declare, rest: Body, path: Path) -> Body | None:
-    """Return `rest` with each `flag |= condition` as the assignment the flag decides on later."""
+    """Return `rest` with each `flag |= condition` as the assignment that the flag guards."""
     end = next((n for n, node in enumerate(rest) if _tests(node, local.name)), None)
     if end is None or any(uses(node, local.name) for node in rest[end + 1 :]):
         return None
@@ -302,7 +302,7 @@ def _scattered(local: Declare, rest: Body, path: Path) -> Body | None:
 
 
 def _is_free(assign: Assign, span: Body, path: Path) -> bool:
-    """Tell whether `assign` means the same anywhere in `span`: its element is not used there."""
+    """Tell whether `assign` may move within `span`: nothing in it uses its element."""
     if any(isinstance(p, Iter | Load | Symbol) for i in assign.target.index for p in walk(i)):
         return False
     own = Access.of(assign.target)
@@ -328,7 +328,7 @@ def _tests(node: Node, name: str) -> bool:
 
 
 def _is_combined(node: Node, name: str) -> bool:
-    """Tell whether loops whose iterations run together each combine what they set of the local."""
+    """Tell whether concurrent loops combine all their assignments to the local."""
     inside = all(_is_combined(inner, name) for part in bodies(node) for inner in part)
     if not isinstance(node, For) or node.kind not in CONCURRENT:
         return inside

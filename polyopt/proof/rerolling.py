@@ -1,7 +1,8 @@
-"""Repeated statements as loops: what an unrolled loop was.
+"""Reroll unrolled loops: repeated statements as loops.
 
-In: bodies in which neighbouring nodes are equal but for constants that grow evenly.  Out: loops
-over the copies.  Every copy is compared with the loop's body at its place, so nothing is assumed.
+In: bodies in which neighbouring nodes are equal up to constants that grow evenly.  Out: loops
+over the copies.  Every copy is compared with the loop's body at its iteration, so nothing is
+assumed.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ WIDEST = 8
 
 
 def reroll(body: Body, names: Iterator[str]) -> Body:
-    """Return `body` with runs of copies as loops, over iterators called by `names`."""
+    """Return `body` with sequences of copies as loops, over iterators called by `names`."""
     nodes = [with_bodies(n, tuple(reroll(part, names) for part in bodies(n))) for n in body]
     while True:
         shorter = _pass(nodes, names)
@@ -84,7 +85,7 @@ def _longest(
 
 
 def _between(nodes: list[Node], start: int, width: int) -> list[list[int]] | None:
-    """Return by how much each index of a copy grows to the next copy, node by node."""
+    """Return the step of each index from one copy to the next, node by node."""
     result = []
     middle = start + width
     for one, two in zip(nodes[start:middle], nodes[middle : middle + width], strict=True):
@@ -96,7 +97,7 @@ def _between(nodes: list[Node], start: int, width: int) -> list[list[int]] | Non
 
 
 def _likeness(node: Node) -> Hashable:
-    """Return what two copies surely have in common: all but their indices."""
+    """Return a key that copies have in common: everything but their indices."""
     match node:
         case Assign():
             parts = (node.target, node.value, *node.instance)

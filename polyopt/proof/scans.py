@@ -1,8 +1,8 @@
-"""May the terms of every recurrence that threads scan be grouped as they like?
+"""Check that the terms of every recurrence that threads scan are reassociable.
 
 In: the program, the loops.  Out: a claim for each scan.
-The loop runs in order for all other claims: what differs is the grouping alone, of operations that
-are associative, and whose last bits the program leaves open where they are not exactly so.
+All other claims treat the loop as sequential: only the grouping differs, of operations that are
+associative, exactly or as far as the program allows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from polyopt.proof.nodes import all_nodes
 
 
 def check_scans(program: Program, function: LoopFunction) -> Iterator[Claim]:
-    """Yield whether each scan is of a statement whose terms may be grouped."""
+    """Yield for each scan whether its statement is reassociable."""
     allowed = {s.name for scop in program.scops for s in scop.statements if is_open(s)}
     for loop in all_nodes(function.body):
         if not isinstance(loop, For) or loop.kind is not LoopKind.SCAN:

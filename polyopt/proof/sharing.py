@@ -1,6 +1,6 @@
-"""Do iterations of a concurrent loop share an element?
+"""Find elements that iterations of a concurrent loop share.
 
-In: the loops, the elements that their runs touch.  Out: a loop and an array, or None.
+In: the loops, the elements that their runs access.  Out: a loop and an array, or None.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 
 @dataclass(frozen=True, eq=False)
 class Use:
-    """An element that the iterations of a run touch; `sums`: it accumulates by this operator."""
+    """An element that the iterations of a run access; `sums`: it accumulates by this operator."""
 
     run: Run
     place: isl.Map
@@ -77,16 +77,16 @@ def _at_once(loop: For, one: Use, two: Use) -> bool:
 
 
 def _is_private(loop: For, use: Use) -> bool:
-    """Tell whether a use accumulates into what each thread or lane has on its own."""
+    """Tell whether a use accumulates into a private copy of each thread or lane."""
     return use.sums is not None and any(
         operator is use.sums and symbol.name == use.array for operator, symbol in loop.reductions
     )
 
 
 def _meet(depth: int, one: isl.Map, two: isl.Map) -> bool:
-    """Tell whether two uses meet in different iterations of the loop with `depth` around it.
+    """Tell whether two uses share an element in different iterations of a loop.
 
-    `one` and `two` are what they see there; which of them comes first is all the same.
+    `depth` loops are around it; `one` and `two` are their elements, in either order.
     """
     pairs = one.apply_range(two.reverse())
     for position in range(depth):
@@ -97,10 +97,10 @@ def _meet(depth: int, one: isl.Map, two: isl.Map) -> bool:
 
 
 def _around(maps: list[isl.Map]) -> isl.Map:
-    """Return one convex relation that holds all of `maps`.
+    """Return one convex relation that contains all of `maps`.
 
-    Copies of a loop's body touch parts of what belongs to an iteration: one question for all of
-    them then does for one a pair.
+    Copies of a loop's body access parts of an iteration's elements: one question for all of them
+    replaces one for each pair.
     """
     first, *rest = maps
     for one in rest:

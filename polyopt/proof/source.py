@@ -1,7 +1,7 @@
-"""The program that was written, as the proof reads it: its statements, their order, their accesses.
+"""Read the source program for the proof: its statements, their order, their accesses.
 
-In: a Scop of the front end.  Out: `SourcePart`.  A statement whose value the loops compute where
-it is used, instead of keeping it, is put into its readers after checking that this is the same.
+In: a Scop of the front end.  Out: `SourcePart`.  A statement whose value the loops recompute at its
+uses is substituted into its readers, after a check that its value is the same there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from polyopt.ir.scop import Access, AccessKind, Array, Role, Scop, Statement
 
 @dataclass(frozen=True, eq=False)
 class SourcePart:
-    """The statements that must run, and what is known of the sizes."""
+    """The statements that must run, and the constraints on sizes."""
 
     scop: Scop
     statements: tuple[Statement, ...]
@@ -48,11 +48,11 @@ class SourcePart:
 
     @cached_property
     def unordered(self) -> frozenset[str]:
-        """Arrays into which every write puts the same value and that nothing reads."""
+        """Arrays whose writes all store the same value and that nothing reads."""
         return frozenset(a.name for a in self.scop.arrays if a.role is Role.FAULT)
 
     def domain(self, statement: Statement) -> isl.Set:
-        """Return the instances of a statement at sizes that may be."""
+        """Return the instances of a statement at valid sizes."""
         return statement.domain.intersect_params(self.scop.context)
 
     def array(self, name: str) -> Array | None:
@@ -61,7 +61,7 @@ class SourcePart:
 
 
 class NotForwarded(Exception):
-    """The value of a statement that does not run is not what its readers compute."""
+    """The value of a statement that does not run differs from its readers' recomputation."""
 
     def __init__(self, statement: Statement, reason: str) -> None:
         super().__init__(f"{statement.name}: {reason}")
@@ -103,7 +103,7 @@ def _without_dead(
 
 
 def _is_dead(scop: Scop, writer: Statement, others: list[Statement]) -> bool:
-    """Tell whether every read of the array among `others` comes after another write of the element.
+    """Tell whether every read of the array in `others` comes after another write of its element.
 
     The values of a single writer that has readers count as read.
     """
@@ -159,7 +159,7 @@ def _with_value(reader: Statement, writer: Statement, depth: int) -> Statement:
 def _check_reader(
     scop: Scop, others: list[Statement], writer: Statement, reader: Statement, depth: int
 ) -> None:
-    """Check that the reader's value is the writer's at the same iteration, and unchanged since."""
+    """Check that the reader uses the writer's value of the same iteration, unchanged."""
     if len(reader.iters) < depth:
         raise NotForwarded(writer, f"{reader.name} lies in fewer loops")
     name = writer.target.array
@@ -195,7 +195,7 @@ def _ordered(scop: Scop, pairs: isl.UnionMap) -> isl.UnionMap:
 
 
 def union_of(scop: Scop, accesses: Iterable[Access]) -> isl.UnionMap:
-    """Return instance -> element, of all `accesses` at sizes that may be."""
+    """Return instance -> element, of all `accesses` at valid sizes."""
     inside = (access.relation.intersect_params(scop.context) for access in accesses)
     return joined(isl.UnionMap.empty(scop.context.get_space()), map(isl.UnionMap.from_map, inside))
 
@@ -214,9 +214,8 @@ def producers_in(
 ) -> isl.UnionMap:
     """Return last write -> read in the order of `times`, by isl's analysis (Feautrier, 1991).
 
-    Where remainders occur or several statements write, the definition is computed instead: isl's
-    analysis may fail for remainders, or miss writers.  Reads of what the last statement of all has
-    written once need neither.
+    For remainders, or several writers, the definition is computed instead, since isl's analysis may
+    fail or miss writers.  Reads after a single final write per element need neither.
     """
     if may is None:
         known, sink = _of_last_writers(times, sink, must)
@@ -229,8 +228,9 @@ def producers_in(
 def _of_last_writers(
     times: isl.UnionMap, sink: isl.UnionMap, must: isl.UnionMap
 ) -> tuple[isl.UnionMap, isl.UnionMap]:
-    """Return last write -> read where one statement's writes are the last of all, one for each
-    element that is read; and the reads that are left.
+    """Return last write -> read for a statement that writes last of all, and the other reads.
+
+    It writes each of these elements once.
     """
     when = {str(one.get_tuple_name(isl.dim_type.in_)): one for one in pieces(times)}
     found = left = sink.empty(sink.get_space())
@@ -264,7 +264,7 @@ def _analysed(
 ) -> isl.UnionMap:
     """Return last write -> read by isl's analysis, or by definition.
 
-    isl orders several writers by cases, which grow with their products; the definition does not.
+    isl orders several writers by cases, which multiply; the definition does not.
     """
     if must.n_map() > 1 or _has_remainders(times, sink, must, may):
         return _by_definition(times, sink, must, may)
@@ -299,7 +299,7 @@ def _by_definition(
 
 
 class Clock:
-    """Compares times of instances, which are functions of them; each two tuples' once."""
+    """Compares times of instances, memoized for each two tuples."""
 
     def __init__(self, times: isl.UnionMap) -> None:
         known = {str(one.get_tuple_name(isl.dim_type.in_)): one for one in pieces(times)}
@@ -308,7 +308,7 @@ class Clock:
         self._compared: dict[tuple[str, str], isl.Map | bool] = {}
 
     def in_order(self, pairs: isl.UnionMap) -> isl.UnionMap:
-        """Return the pairs whose first one has a smaller time."""
+        """Return the pairs whose first instance has a smaller time."""
         found: list[isl.UnionMap] = []
         for part in pieces(pairs):
             first = str(part.get_tuple_name(isl.dim_type.in_))
@@ -328,8 +328,8 @@ class Clock:
     def _before(self, first: str, second: str) -> isl.Map | bool:
         """Return the pairs of instances in order; True: all of them, False: none.
 
-        Only what may differ is compared: no numbers that are the same for both tuples, and
-        nothing after the first two constants that are not.
+        Compares only components that may differ: neither those equal for both tuples, nor those
+        after the first two different constants.
         """
         if (first, second) not in self._compared:
             self._compared[first, second] = self._compare(first, second)
@@ -359,7 +359,7 @@ class Clock:
 
 
 def _known_order(first: isl.Map, second: isl.Map) -> bool | None:
-    """Tell whether every time of `first` is before every one of `second`, or None is."""
+    """Tell whether all times of `first` are before, or after, those of `second`; None: unknown."""
     out = isl.dim_type.out
     for position in range(min(first.dim(out), second.dim(out))):
         one = first.plain_get_val_if_fixed(out, position)

@@ -1,10 +1,10 @@
-"""Values kept in other storage than the source's: every read still finds its producer's.
+"""Check values kept in other storage than the source's: every read still finds its producer's.
 
-In: the accesses in both storages, the loops.  Out: claims, one an array that moved, and the arrays
-whose accesses need no further order.
-Decided in the source's order, in which the new elements must serve as well as the old ones; that
-the loops keep the order of accesses to each new element is then for `order` to decide.  Where they
-serve only in the loops' own order, it is decided in that.
+In: the accesses in both storages, the loops.  Out: claims, one for each array that moved, and the
+arrays whose accesses need no further order.
+Checked in the source's order, in which the new elements must serve as well as the old ones;
+`order` then checks that the loops keep the order of accesses to each new element.  Where they
+serve only in the loops' own order, the dataflow is checked in that order.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ def check_storage(
 
 
 def _moved(found: tuple[InstanceAccess, ...]) -> dict[str, None]:
-    """Return the arrays of which some access moved, in order."""
+    """Return the arrays with accesses to other storage, in order."""
     return dict.fromkeys(touch.access.array for touch in found if touch.is_moved)
 
 
 def _sharing(found: tuple[InstanceAccess, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield the arrays that moved, those together that the loops keep in one storage."""
+    """Yield the arrays that moved, grouped by the storage that they share."""
     arrays: dict[str, set[str]] = {}  # storage -> the source's arrays in it
     for touch in found:
         home = touch.relation.get_tuple_name(isl.dim_type.out)
@@ -99,7 +99,7 @@ def _are_equal(one: list[isl.UnionMap], two: list[isl.UnionMap]) -> bool:
 def _flows(
     part: SourcePart, touches: list[InstanceAccess], *, moved: bool, times: isl.UnionMap | None
 ) -> list[isl.UnionMap]:
-    """Return last write -> read, each read of a statement in another map."""
+    """Return last write -> read, each read of a statement in a map of its own."""
     context = part.scop.context
     empty = isl.UnionMap.empty(context.get_space())
     must, may, reads, seen = empty, empty, [empty], dict[str, int]()

@@ -1,8 +1,8 @@
-"""Undo strips of loops whose iterations may run at the same time: the whole loop again.
+"""Undo strip-mining of concurrent loops.
 
 In: a loop AST.  Out: the same with a loop over strips, and the loop within one, as one concurrent
-loop where the outer one was.  That allows more orders than the strips do, so that what is proven
-of it holds for them.  Strips that were made for other reasons have names of their own.
+loop.  That allows more orders than the strips do, so that claims proven of it hold for them, too.
+Strips that were made for other reasons have names of their own.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _node(node: Node) -> Node:
 
 
 def _within(strips: For, body: Body) -> For | None:
-    """Return the loop over one of `strips`, with nothing else but loops and conditions around."""
+    """Return the loop over one of `strips`, with only loops and conditions around."""
     if len(body) != 1:
         return None
     (node,) = body

@@ -1,10 +1,10 @@
-"""Which thread runs an iteration of nested THREAD loops.
+"""Compute which thread runs an iteration of nested THREAD loops.
 
 In: the outermost loop of a nest.  Out: its loops, their constant extents, the number of an
-iteration, counted row by row.  Refuses (`NoBox`): loops of no constant extent.
+iteration, counted row by row.  Refuses (`NoBox`): loops whose extent is not constant.
 An extent is the least constant difference of an operand of the upper bound's minimum and the lower
-bound, or an operand of its maximum; `lanes` places at least where these are more than one.  Nothing
-that decides it is read from an array.
+bound, or an operand of its maximum; at least `lanes` iterations where these are more than one.
+Nothing that determines it is read from an array.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from polyopt.ir.types import DType
 
 
 class NoBox(Exception):
-    """The extent of `loop` is no constant."""
+    """The extent of `loop` is not constant."""
 
     def __init__(self, loop: For) -> None:
         super().__init__(loop.iter)
@@ -41,7 +41,7 @@ class NoBox(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ThreadNest:
-    """Directly nested THREAD loops, outermost first; `inside` is what a thread runs."""
+    """Directly nested THREAD loops, outermost first; `inside` is the code of one thread."""
 
     loops: tuple[For, ...]
     extents: tuple[int, ...]
@@ -64,12 +64,12 @@ class ThreadNest:
 
     @property
     def combined(self) -> str | None:
-        """The array that neighbouring threads combine into, if they do."""
+        """The array that neighbouring threads reduce into, if any."""
         reductions = self.loops[-1].reductions
         return reductions[0][1].name if reductions else None
 
     def first(self) -> Expr:
-        """Return the number of the first of the iterations that combine."""
+        """Return the number of the first of the iterations that reduce together."""
         last = self.loops[-1]
         return substitute(self.number(), {last.iter: last.lower})
 
@@ -83,7 +83,7 @@ def thread_nest(outermost: For) -> ThreadNest:
 
 
 def _next(body: Body) -> For | None:
-    """Return the THREAD loop that a body is, but for conditions around it."""
+    """Return the THREAD loop in a body, with only conditions around it."""
     match body:
         case (For(kind=LoopKind.THREAD) as loop,):
             return loop

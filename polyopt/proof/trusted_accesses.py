@@ -1,7 +1,7 @@
-"""What is taken on trust is the source's own: subscripts that are data, guarded by the front end.
+"""Check that only the source's own accesses are trusted to be guarded by the front end.
 
-In: the loops as they are printed, and read back; arrays whose bounds nothing here could prove.
-Out: an array of these that something else accesses, at places nothing proves: a copy the source
+In: the loops as they are printed, and read back; arrays whose bounds could not be proven.
+Out: one of these arrays if something else accesses it at unproven places: a copy that the source
 does not have; a local that nothing uses.
 """
 
@@ -21,10 +21,10 @@ def untrusted_array(
     bound: frozenset[str],
     proven: Callable[[Callable[[Node], bool]], frozenset[str]],
 ) -> str | None:
-    """Return an array in `trusted` that more than the source's statements and control access.
+    """Return an array in `trusted` with accesses beyond the source's statements and control.
 
-    `plain` is `printed` read back; the locals in `bound` are sizes found on the way.  `proven` says
-    of which arrays all accesses of the nodes that it is given are inside.
+    `plain` is `printed` read back; the locals in `bound` are sizes computed at run time.  `proven`
+    returns the arrays all of whose accesses by the given nodes are in bounds.
     """
     extra = [node for node in all_nodes(plain) if _is_extra(node, bound)]
     found = trusted.intersection(name for node in extra for name in _arrays(node))
@@ -56,7 +56,7 @@ def _arrays(node: Node) -> Iterator[str]:
 
 
 def _unused(body: Body) -> list[Declare]:
-    """Return the locals that nothing uses but others of them."""
+    """Return the locals that nothing uses, apart from each other."""
     nodes = list(all_nodes(body))
     sets = set_locals(body)
     locals_ = [n for n in nodes if isinstance(n, Declare) and not n.statement]

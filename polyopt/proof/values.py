@@ -1,4 +1,4 @@
-"""Does an assignment compute the source's expression?
+"""Check that an assignment computes the source's expression.
 
 In: a statement, an assignment that claims to be one of its instances.  Out: the accesses that go
 to other storage than the source's; `Differs` where the operations are not the same.
@@ -46,7 +46,7 @@ from polyopt.proof.widths import fits
 
 
 class Freedom(Enum):
-    """What an update may do with the products it adds."""
+    """Permitted changes of an update's added products."""
 
     NONE = "round each operation"
     ROUNDING = "round a product and its sum once"
@@ -65,7 +65,7 @@ class Differs(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """An access of the source (`load`, over the statement's iterators) and where it goes now."""
+    """An access of the source (`load`, over the statement's iterators) and its new storage."""
 
     load: Load
     place: Load | Symbol
@@ -73,7 +73,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class Match:
-    """How a run computes its statement: what it reads elsewhere, and where it writes."""
+    """How a run computes its statement: its reads of other storage, and its target."""
 
     reads: tuple[Moved, ...]
     target: Moved | None
@@ -98,7 +98,7 @@ def match_statement(statement: Statement, run: Run) -> Match:
 
 
 def is_same(want: Expr, found: Expr, path: Path) -> bool:
-    """Tell whether two expressions outside of statements, over the same names, are one value."""
+    """Tell whether two expressions outside of statements, over the same names, are equal."""
     matcher = Matcher({}, path, Freedom.NONE)
     try:
         matcher.value(want, found)
@@ -134,7 +134,7 @@ class Matcher:
             raise Differs(f"runs also where not {show(rest[0])}")
 
     def _holds(self, part: Expr) -> bool:
-        """Tell whether a condition on sizes and iterators is true wherever the run is."""
+        """Tell whether a condition on sizes and iterators is true at all iterations of the run."""
         if any(isinstance(p, Load | Symbol) for p in walk(part)):
             return False
         try:
@@ -183,7 +183,7 @@ class Matcher:
             self.value(part, other)
 
     def _in_any_order(self, want: Expr, found: Expr) -> Callable[[Expr, Expr], None] | None:
-        """Return what compares integers whose operands may change places, None for others."""
+        """Return the comparison of commutative integer operations, None for others."""
         if not want.dtype is found.dtype is DType.INT64:
             return None
         if _is_sum(want) or _is_sum(found):
@@ -191,7 +191,7 @@ class Matcher:
         return self._product if _is_product(want) and _is_product(found) else None
 
     def _sum(self, want: Expr, found: Expr) -> None:
-        """Sums of indices and data: the indices together are equal, the data are one by one."""
+        """Compare sums: their index arithmetic as a whole, their data term by term."""
         index, data = self._parts(want)
         other, others = self._parts(found)
         self._index(index, other)
@@ -205,7 +205,7 @@ class Matcher:
             rest.remove((hit, factor))
 
     def _product(self, want: Expr, found: Expr) -> None:
-        """Products of integers: the same factors in any order, which wraps the same."""
+        """Compare products of integers: the same factors in any order, which wraps the same."""
         number, factors = _factors(want)
         other, others = _factors(found)
         rest = list(others.elements())
@@ -218,7 +218,7 @@ class Matcher:
             raise Differs(f"{show(found)} instead of {show(want)}")
 
     def _hit(self, want: Expr, found: list[Expr]) -> Expr | None:
-        """Return which of `found` computes `want`: one that reads the same elements, if any."""
+        """Return the one of `found` that computes `want`, preferably with the same elements."""
         moving = None
         for candidate in found:
             before = len(self.moved)
@@ -232,14 +232,14 @@ class Matcher:
         return moving
 
     def _parts(self, expr: Expr) -> tuple[Expr, list[tuple[Expr, int]]]:
-        """Return the part of a sum that is index arithmetic, and the terms that are data."""
+        """Split a sum into index arithmetic and data terms."""
         total = linear(expr)
         index = tuple(term for term in total.terms if self._is_index(term[0]))
         data = [term for term in total.terms if not self._is_index(term[0])]
         return from_linear(Linear(total.constant, index)), data
 
     def _is_index(self, expr: Expr) -> bool:
-        """Tell whether an expression is index arithmetic: it has one value for one iteration."""
+        """Tell whether an expression is index arithmetic: a function of the iteration."""
         if expr.dtype not in (DType.INT64, DType.BOOL):
             return False
         return not any(map(self._is_data, walk(expr)))
@@ -250,7 +250,7 @@ class Matcher:
         return isinstance(part, Load | Call | Cast)
 
     def _contracted(self, want: Expr, found: Call) -> None:
-        """`fma(a, b, c)` for `c + a * b`, where that is open; one in another for more products."""
+        """Compare `fma(a, b, c)` with `c + a * b`, if contraction is allowed, also nested."""
         if self.freedom is Freedom.NONE:
             raise Differs(f"{show(found)} rounds once, the source twice")
         parts = added_products(want)
@@ -277,7 +277,7 @@ class Matcher:
             self.moved.append(Moved(want, found))
 
     def same_element(self, want: Load, found: Load) -> bool:
-        """Tell whether two accesses go to one element."""
+        """Tell whether two accesses are to one element."""
         if want.array != found.array or len(want.index) != len(found.index):
             return False
         return all(self._is_same(a, b) for a, b in zip(want.index, found.index, strict=True))
@@ -337,7 +337,7 @@ def _is_product(expr: Expr) -> bool:
 
 
 def _factors(expr: Expr) -> tuple[int, Counter[Expr]]:
-    """Return the number that a product is multiplied by, and its other factors."""
+    """Return the constant coefficient of a product, and its other factors."""
     number, others = 1, Counter[Expr]()
     for factor in operands(expr, BinaryOp.MUL):
         if isinstance(factor, Const):
@@ -348,7 +348,7 @@ def _factors(expr: Expr) -> tuple[int, Counter[Expr]]:
 
 
 def _ordered(expr: Expr) -> Expr:
-    """Return an index with the factors of its products in one order."""
+    """Return an index with the factors of its products sorted."""
 
     def rule(part: Expr) -> Expr | None:
         if not _is_product(part):
@@ -377,7 +377,7 @@ def _same_constant(one: Const, two: Const) -> bool:
 
 
 def _one_kind(expr: Expr) -> Expr:
-    """Return `expr` with names of all kinds as sizes: what is bound is called by its name."""
+    """Return `expr` with names of all kinds as sizes."""
 
     def rule(part: Expr) -> Expr | None:
         match part:

@@ -1,4 +1,4 @@
-"""Index arithmetic fits 64 bits, in every step of every bound, condition and subscript.
+"""Check that index arithmetic fits 64 bits in every bound, condition and subscript.
 
 In: the loops as they are printed.  Out: one claim.  Intervals (Moore, "Interval Analysis", 1966),
 with sizes within `LARGEST_SIZE`, which every call checks; arithmetic on data is the source's own.
@@ -53,7 +53,7 @@ ANY_SIZE = _Interval(-LARGEST_SIZE, LARGEST_SIZE)
 
 
 def check_widths(function: LoopFunction, bound: tuple[str, ...]) -> Claim:
-    """Return whether no step of index arithmetic overflows; `bound` are sizes found on the way."""
+    """Return whether no index arithmetic overflows; `bound` are sizes computed at run time."""
     sizes = {s.param for s in function.signature.sizes if isinstance(s, SizeOf)}
     known = dict.fromkeys((*function.params, *bound), ANY_SIZE)
     known |= dict.fromkeys(sizes & set(known), _Interval(0, LARGEST_SIZE))
@@ -68,7 +68,7 @@ def check_widths(function: LoopFunction, bound: tuple[str, ...]) -> Claim:
 
 
 def fits(expr: Expr, loops: tuple[For, ...], params: tuple[str, ...]) -> bool:
-    """Tell whether no step of arithmetic on indices, or of a condition, overflows in `loops`."""
+    """Tell whether no arithmetic on indices or in conditions overflows in `loops`."""
     known: Mapping[str, _Interval] = dict.fromkeys(params, ANY_SIZE)
     try:
         for loop in loops:
@@ -101,7 +101,7 @@ def _body(body: Body, known: Mapping[str, _Interval], sets: frozenset[str]) -> N
 def _after(
     node: Declare | SetLocal, known: Mapping[str, _Interval], sets: frozenset[str]
 ) -> Mapping[str, _Interval]:
-    """Return what is known after a local of the loops' own was set."""
+    """Return the intervals after a local of the loops' own was set."""
     if node.dtype is not DType.INT64 or node.lanes != 1:
         return known
     value = _interval(node.value, known)
@@ -111,7 +111,7 @@ def _after(
 
 
 def _inside(loop: For, known: Mapping[str, _Interval]) -> Mapping[str, _Interval]:
-    """Return what is known in the loop: the values of its iterator."""
+    """Return the intervals in the loop, with that of its iterator."""
     inner = {name: value for name, value in known.items() if name != loop.iter}
     lower, upper = _interval(loop.lower, known), _interval(loop.upper, known)
     if lower is not None and upper is not None:
@@ -123,7 +123,7 @@ def _inside(loop: For, known: Mapping[str, _Interval]) -> Mapping[str, _Interval
 
 
 def _conditions(expr: Expr, known: Mapping[str, _Interval]) -> None:
-    """Check a condition: the parts of it that are on indices alone, and subscripts elsewhere."""
+    """Check the parts of a condition that are on indices alone, and subscripts elsewhere."""
     for part in conjuncts(expr):
         if any(isinstance(p, Load | VectorLoad) for p in walk(part)):
             _visit(part, known)
@@ -151,7 +151,7 @@ def _visit(expr: Expr, known: Mapping[str, _Interval]) -> None:
 
 
 def _interval(expr: Expr, known: Mapping[str, _Interval]) -> _Interval | None:
-    """Return the values of `expr`, None for what depends on data; raises `_TooWide`."""
+    """Return the interval of `expr`, None for data; raises `_TooWide`."""
     match expr:
         case Const(value=bool() | int() as value):
             return _fits(expr, int(value), int(value))
