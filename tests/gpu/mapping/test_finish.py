@@ -143,6 +143,6 @@ def test_the_certificate_refuses(change: Callable[[Body], Body]):
     assert not certify(build(total, infer_types(total)), changed).is_proven
 
 
-def test_a_kernel_of_more_threads_stays_apart():
+def test_a_kernel_of_more_threads_is_not_fused():
     function = loops_of(BY_WARPS.replace("deal(L0[1], 64)", "deal(L0[1], 128)"))
     assert [type(node) for node in function.body] == [Kernel, Kernel]

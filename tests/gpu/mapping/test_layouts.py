@@ -69,7 +69,7 @@ def test_refusals(text: str, code: str):
 
 
 @pytest.mark.toolchain
-def test_vectors_are_read_at_once_and_stored_apart():
+def test_vectors_are_loaded_whole_and_stored_by_elements():
     kernel = po.kernel(target="cuda", device="emulated", schedule=PRODUCT)(multiply)
     rng = np.random.default_rng(3)
     for n, m, k in ((33, 18, 20), (16, 16, 7), (1, 2, 3)):

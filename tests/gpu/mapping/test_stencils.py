@@ -124,7 +124,7 @@ def test_every_barrier_is_needed() -> None:
     assert refused(without_barrier(body, 0)).startswith("synchronisation")
 
 
-def test_a_thread_runs_several_rows_where_it_reads_them_again() -> None:
+def test_threads_are_coarsened_where_they_reuse_rows() -> None:
     text = auto_schedule_gpu(program_of(stencils.five_points).scop, GpuModel()).text
     assert "tile(L0, 32, 32);\ntile(L0.point, 4, 1)" in text
     (loop,) = {n.iter for n in all_nodes(kernels(stencils.five_points).body) if is_unrolled(n)}
@@ -143,6 +143,6 @@ def test_loads_of_a_thread() -> None:
 
 
 @pytest.mark.parametrize("function", [stencils.copied, stencils.across])
-def test_nothing_is_read_again(function) -> None:
+def test_no_thread_reuses_elements(function) -> None:
     schedule = source_schedule(program_of(function).scop)
     assert iterations_per_thread(schedule, "L0", 2) == (1, 1)

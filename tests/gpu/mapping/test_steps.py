@@ -30,7 +30,7 @@ def test_text() -> None:
     assert parse_steps("grid(i_tile, j_tile)") == (Grid(("i_tile", "j_tile")),)
 
 
-def test_a_sum_may_not_be_dealt_out() -> None:
+def test_a_sum_may_not_be_distributed() -> None:
     error, witness = assert_illegal(scops.gemm(), "PO0312", Grid(("L0",)))
     assert witness.array == "C"
     assert error.hint == "fewer loops are legal: grid(i, j)"

@@ -89,7 +89,9 @@ def test_fragments_of_single_elements_are_padded_and_read_without_conflicts() ->
     assert " ^ " not in emit_cuda(loops).text
 
 
-def test_without_turns_copies_conflict_and_take_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_without_swizzles_conflict_and_take_more_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(fragment_rows, "_COUNTS", ())
     _, loops, lines = mapped.__wrapped__(halves)
     assert "2-way bank conflicts" in ways(lines)
@@ -115,7 +117,7 @@ def test_it_runs(function: Callable[..., object], sizes: tuple[int, int, int]) -
     np.testing.assert_allclose(given["C"].astype(np.float64), wanted, rtol=2e-3, atol=2e-3)
 
 
-def test_opencl_turns_the_same_rows() -> None:
+def test_opencl_swizzles_the_same_rows() -> None:
     text = emit_opencl(mapped(halves)[1]).text
     assert " ^ " in text
 
@@ -197,7 +199,7 @@ def test_the_step_is_read_as_it_is_written() -> None:
         "layout(T, 0, 1^8*1/2%4)",  # by itself
     ],
 )
-def test_rows_that_cannot_be_turned(text: str) -> None:
+def test_rows_that_cannot_be_swizzled(text: str) -> None:
     (step,) = parse_steps(text)
     assert isinstance(step, LayOut)
     code, _, hint = refused(data_programs.blur(), step)

@@ -1,5 +1,5 @@
 # ruff: noqa: F821, UP037
-"""Chunks of neighbouring iterations as one loop: only where they are; what is left out is seen."""
+"""Chunks of neighbouring iterations merge into one loop; omitted iterations are found."""
 
 from __future__ import annotations
 

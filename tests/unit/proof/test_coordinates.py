@@ -1,4 +1,4 @@
-"""Iterators as functions of the instance: what is told is true at every iteration."""
+"""Iterators as functions of the instance: they hold at every iteration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that are copied, computed again or summed in parts: proven, and refuted when planted."""
+"""Values that are copied, recomputed or summed in parts: proven, and refuted when planted."""
 
 from __future__ import annotations
 
@@ -292,11 +292,11 @@ def again(position: int) -> Certificate:
     return certify(as_program(scop), replace(loops, body=body))
 
 
-def test_computed_again_from_the_same_values() -> None:
+def test_recomputed_from_the_same_values() -> None:
     assert again(1).is_proven
 
 
-def test_computed_again_after_a_change() -> None:
+def test_recomputed_after_a_change() -> None:
     assert not again(2).is_proven
 
 

@@ -1,4 +1,4 @@
-"""What a stretch of the program may read before it writes it: program after program."""
+"""Upward-exposed reads of parts of programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is computed ahead of its use: proven where it is the source's, refuted where it is not."""
+"""Results stored ahead of their use: proven if they are the source's, else refuted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nests without common storage are proven apart: with the same verdicts, and none is left out."""
+"""Nests without common storage are proven separately: same verdicts, none left out."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def parts_of(function: Callable[..., object] = total, steps: str = STEPS) -> lis
     return list(loops_of(function, steps).body)
 
 
-def test_the_sum_is_whole_again():
+def test_updates_go_to_the_sum():
     body = undone(total, tuple(parts_of()))
     assert PART not in mentioned(body)
     loop = body[1]

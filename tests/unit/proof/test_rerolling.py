@@ -1,4 +1,4 @@
-"""What was unrolled becomes a loop again; what only looks like it does not. Lanes become loops."""
+"""Unrolled loops are rerolled, look-alikes are not. Lanes become loops."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_other_loops_are_no_copies(change: dict[str, object]) -> None:
     assert len(reroll((inner(0), inner(1, **change)), names())) == 2
 
 
-def test_locals_are_never_rolled() -> None:
+def test_locals_are_never_rerolled() -> None:
     body = tuple(Declare(f"w{n}", F64, 1, element("x", at(n))) for n in range(3))
     assert reroll(body, names()) == body
 

@@ -1,4 +1,4 @@
-"""Do iterations share an element?  Copies of a body are asked about together, then each two."""
+"""Shared elements of iterations: copies of a body are checked together, then in pairs."""
 
 from __future__ import annotations
 

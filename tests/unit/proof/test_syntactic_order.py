@@ -36,7 +36,7 @@ def _with_kind(body: Body, name: str, kind: LoopKind) -> Body:
 
 
 @pytest.mark.parametrize("planted", PLANTED, ids=str)
-def test_a_wrong_mark_is_refuted_whatever_is_settled(
+def test_a_wrong_mark_is_refuted_despite_the_syntactic_order(
     planted: Planted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(syntactic_order, "FEW", 0)

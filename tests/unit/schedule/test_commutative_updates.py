@@ -1,4 +1,4 @@
-"""Updates whose order nobody sees: by several statements, of what other elements hold."""
+"""Exactly commutative updates, by several statements, with operands in the same array."""
 
 from __future__ import annotations
 

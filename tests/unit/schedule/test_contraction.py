@@ -37,11 +37,11 @@ def test_values_that_stay_in_one_iteration():
     assert homes(two_stage(), Fuse("L0", "L1", 1)) == {"T": "L0[0]"}
 
 
-def test_values_that_cross_nests_have_no_home():
+def test_values_that_cross_nests_are_not_contracted():
     assert homes(two_stage()) == {}
 
 
-def test_homes_of_tiles():
+def test_contraction_loops_of_tiles():
     steps = (Fuse("L0", "L1"), Tile("L0", (2, 3)), Distribute("L0.point"))
     assert homes(two_stage(), *steps) == {"T": "L0.tile[1]"}
 

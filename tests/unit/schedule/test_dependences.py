@@ -61,7 +61,7 @@ def test_an_instance_does_not_depend_on_itself():
     assert found.all.is_empty()
 
 
-def test_each_pair_of_statements_and_each_array_apart():
+def test_each_pair_of_statements_and_each_array():
     found = compute_dependences(scops.chain())
     kinds = [(d.kind, d.array, d.source, d.target) for d in found.memory]
     assert kinds == [(FLOW, "B", "S0", "S1")]
@@ -115,7 +115,7 @@ def test_last_writers_of_an_accumulator():
     )
 
 
-def test_open_reductions_are_apart():
+def test_reassociable_reductions_are_marked():
     found = compute_dependences(scops.gemm())
     assert {(d.kind, d.array, d.reduction) for d in found.memory} == {
         (FLOW, "C", True),

@@ -138,7 +138,7 @@ def test_verdicts_on_new_orders_do_not_depend_on_what_is_proven(kind, few, tmp_p
     assert not all(verdicts)
 
 
-def test_pairs_of_some_statements_are_those_of_all_that_touch_them(tmp_path):
+def test_pairs_of_some_statements_are_those_of_all_that_access_them(tmp_path):
     scop = scop_of("fields", 9, tmp_path)
     known = Dependences(scop)
     names = [statement.name for statement in scop.statements]

@@ -136,7 +136,7 @@ def test_innermost():
     assert found == {"L0": False, "L1": True, "L2": True}
 
 
-def test_neighbours():
+def test_adjacent_nests():
     assert adjacent(source_schedule(scops.planes()).tree) == [("L0", "L1")]
     assert adjacent(source_schedule(scops.jacobi()).tree) == [("L1", "L2")]
     assert adjacent(source_schedule(scops.nowhere()).tree) == [("L0", "L1"), ("L1", "L2")]
@@ -204,7 +204,7 @@ def test_a_nest_stays_behind_what_it_waits_for():
     assert fuse_nests(schedule, frozenset()) is schedule
 
 
-def test_a_statement_between_nests_does_not_keep_them_apart():
+def test_a_statement_between_nests_does_not_prevent_fusion():
     text = BETWEEN.replace("for k in range(M):\n    D[k] = {read} + 1", "D[0] = 1")
     scop = read(text, "A[N]; B[N]; C[N]; D[M]", "N M")
     fused = fuse_nests(source_schedule(scop), frozenset())
@@ -217,7 +217,7 @@ def test_scalars_are_no_reason_to_fuse():
     assert not share_data(schedule, "L0", "L1")
 
 
-def test_loops_of_unrelated_extents_stay_apart():
+def test_loops_of_unrelated_extents_are_not_fused():
     """Both nests read A, which is no reason to run `i` to N and `j` to M in one loop."""
     text = "for i in range(N):\n    B[i] = A[i]\nfor j in range({end}):\n    C[j] = A[j]"
     apart = source_schedule(read(text.format(end="M"), "A[N]; B[N]; C[M]", "N M"))

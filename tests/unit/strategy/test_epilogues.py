@@ -72,7 +72,7 @@ def joint(function):
     ("function", "count"),
     [(product, 1), (layer, 2), (residual, 2), (several, 4), (batches, 2), (loops, 2)],
 )
-def test_neighbours_go_block_by_block(function, count):
+def test_adjacent_nests_run_block_by_block(function, count):
     assert joint(function) == count
 
 

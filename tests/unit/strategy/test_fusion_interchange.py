@@ -1,4 +1,4 @@
-"""Nests that share an outer loop once the loops of one are turned."""
+"""Nests that share an outer loop after an interchange of one's loops."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def fused(program):
 
 
 @pytest.mark.parametrize("program", [normalized, planes])
-def test_what_goes_over_an_array_again_joins_by_the_same_part_of_it(program):
+def test_a_nest_that_rereads_an_array_is_interchanged_and_fused(program):
     before, after = fused(program)
     assert len(outer_bands(before.tree)) > len(outer_bands(after.tree))
     chosen = auto_schedule(program_of(program).scop, TWO)

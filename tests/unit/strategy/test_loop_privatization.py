@@ -1,4 +1,4 @@
-"""Loops whose iterations share temporaries and open sums only."""
+"""Loops whose iterations share only temporaries and reassociable sums."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_sums_in_order_are_left():
     )
 
 
-def test_arrays_that_are_made_outside_and_again():
+def test_arrays_that_are_written_outside_and_again():
     assert kinds(windows)["L1"] == [LoopKind.PARALLEL]
 
 

@@ -1,4 +1,4 @@
-"""Sums over several loops whose results are held in registers."""
+"""Sums over several loops, blocked in registers."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def kinds(schedule):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_results_are_held_over_the_whole_sum(name):
+def test_results_stay_in_registers_over_the_whole_sum(name):
     text, arrays = CASES[name]
     scop = read(text, arrays, "N M K")
     schedule = auto_schedule(scop, SMALL)
@@ -142,7 +142,7 @@ for j in range(N):
 """
 
 
-def test_results_with_fewer_terms_are_apart():
+def test_results_with_fewer_terms_are_split_off():
     """Where the window leaves the image, at the ends of each row, tiles are not full."""
     scop = read(PADDED, "y[N, M]; x[N, M]; w[3, K, M]", "N M K")
     schedule = auto_schedule(scop, SMALL)
@@ -163,7 +163,7 @@ def in_a_scalar(y: "f8[N, L, M]", x: "f8[N, L2, K]", w: "f8[3, K, M]"):
                 y[i, j, o] = s
 
 
-def test_a_sum_in_a_scalar_is_held_too():
+def test_a_sum_in_a_scalar_is_blocked_in_registers_too():
     """Its copies for the loops inside the joint ones are a matrix, no more."""
     schedule = auto_schedule(program_of(in_a_scalar).scop, SMALL)
     assert schedule.text.count("unroll") == 2

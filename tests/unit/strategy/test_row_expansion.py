@@ -1,4 +1,4 @@
-"""Products summed up in a row for each iteration: rows of a matrix, terms as operands lie."""
+"""Rows that accumulate products, expanded to a matrix, their terms skewed."""
 
 from __future__ import annotations
 

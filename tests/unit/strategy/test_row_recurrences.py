@@ -116,7 +116,7 @@ def steps(function, arguments) -> list[str]:
 
 
 @pytest.mark.machine
-def test_temporaries_are_turned_for_lanes():
+def test_temporaries_are_transposed_for_lanes():
     made = po.kernel(solve).schedule(*(np.ones((5, 7)) for _ in range(3)))
     assert any(isinstance(step, LayOut) and step.array == "p" for step in made.trace)
 

@@ -1,4 +1,4 @@
-"""Closures in blocks: which nests are some, what becomes of them, results."""
+"""Blocked closures: recognition, schedules, results."""
 
 from __future__ import annotations
 

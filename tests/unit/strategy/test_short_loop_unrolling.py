@@ -1,4 +1,4 @@
-"""Short loops unrolled inside SIMD lanes: where they are, in what order, and what is left alone."""
+"""Short loops unrolled inside SIMD lanes: recognition, order, exceptions."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def pooled(x: po.f64["2*N,2*M,C"]):
 
 
 @pytest.mark.toolchain
-def test_what_begins_and_uses_a_maximum_joins_its_lanes():
+def test_initialization_and_use_of_a_maximum_share_its_lanes():
     kernel = po.kernel(pooled, threads=1, fp="reassociate")
     x = np.random.default_rng(3).random((6, 8, 21))
     assert np.array_equal(kernel(x), pooled(x))

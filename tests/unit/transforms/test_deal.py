@@ -11,12 +11,12 @@ from tests.unit.transforms.refusing import refused
 
 
 @pytest.mark.parametrize("scop", [scops.gemm, scops.transposed, scops.nowhere])
-def test_loops_without_dependences_are_dealt(scop):
+def test_loops_without_dependences_are_distributed_cyclically(scop):
     assert_computes(scop(), Deal("L0[0]", 3))
     assert_computes(scop(), Deal("L0[0]", 1))
 
 
-def test_hands_of_a_sum_are_threads():
+def test_lanes_of_a_sum_are_threads():
     steps = (Deal("k", 3), Rfactor("S0", "k_lane"), Grid(("i", "j")), Threads(("k_lane",)))
     assert_computes(scops.gemm(), *steps)
 
@@ -26,7 +26,7 @@ def test_a_thread_has_every_fourth_column():
     assert_computes(scops.gemm(), *tiles, Threads(("i", "j_lane")))
 
 
-def test_a_chain_is_not_dealt():
+def test_a_chain_is_not_distributed():
     _, witness = assert_illegal(scops.prefix(), "PO0311", Deal("i", 2))
     assert witness.array == "A"
 

@@ -41,7 +41,7 @@ def test_cells_are_counted_from_where_a_block_begins():
     assert str(extent.value) == "4"
 
 
-def test_what_only_reads_is_held():
+def test_reads_alone_are_copied():
     assert_computes(scops.gemm(), Hold("A", ("L0",)))
 
 

@@ -28,7 +28,7 @@ def three() -> Scop:
     )
 
 
-def test_a_nest_moves_over_others_that_it_does_not_touch():
+def test_a_nest_moves_over_independent_ones():
     schedule = assert_computes(three(), Move("L0", "L2"), Fuse("L0", "L2"))
     assert [band.label for band in bands(schedule.tree)] == ["L1", "L0"]
     schedule = assert_computes(three(), Move("L2", "L1"))

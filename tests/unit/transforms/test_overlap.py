@@ -41,7 +41,7 @@ def line():
 
 
 @pytest.mark.parametrize(("steps", "size"), [(1, 1), (1, 4), (2, 3), (3, 2)])
-def test_two_arrays_that_take_turns(steps: int, size: int) -> None:
+def test_ping_pong_arrays(steps: int, size: int) -> None:
     step = Overlap("L0", steps, (size,))
     assert_computes(line(), step, Parallelize("L0.there"), Parallelize("L0.back"))
 
@@ -75,13 +75,13 @@ def test_loops_around() -> None:
     assert refused(scop, Overlap("t", 2, (2,)))[0] == "PO0344"
 
 
-def test_margins_grow_with_the_steps_that_are_left() -> None:
+def test_halos_grow_with_the_steps_that_are_left() -> None:
     first, second = halos(line().statements, 1)["S0"], halos(line().statements, 1)["S1"]
     assert [first[0].below.at(left) for left in range(3)] == [1, 3, 5]
     assert [second[0].above.at(left) for left in range(3)] == [0, 2, 4]
 
 
-def test_margins_of_one_side() -> None:
+def test_halos_of_one_side() -> None:
     scop = read(FIELDS, "E[N]; H[N]", "N T")
     found = halos(scop.statements, 1)
     assert (found["S0"][0].above.at(0), found["S0"][0].below.at(0)) == (1, 0)

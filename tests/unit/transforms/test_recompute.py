@@ -26,7 +26,7 @@ def test_same_results():
     assert_computes(data_programs.blur(), Recompute("T", "L1[1]"), Parallelize("L1[0]"))
 
 
-def test_a_reduction_is_computed_again_from_its_start():
+def test_a_reduction_is_recomputed_from_its_start():
     schedule = assert_computes(data_programs.products(), Recompute("y", "L2"))
     assert [s.name for s in schedule.scop.statements] == ["S0_again", "S1_again", "S2"]
 

@@ -58,7 +58,7 @@ def test_nests_and_labels():
     ]
 
 
-def test_halves_stand_beside_their_neighbours():
+def test_split_halves_are_parts_of_the_sequence():
     """The second half can be fused with what follows: both are parts of one sequence."""
     steps = (Split("L0", 1), Shift("L1", 1), Fuse("L0.high", "L1"))
     assert_computes(scops.ahead(), *steps)

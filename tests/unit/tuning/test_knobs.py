@@ -64,7 +64,7 @@ def test_zero_in_full_tiles_stays():
 
 
 @pytest.mark.parametrize("value", [2, 3, 8, 16, 17, 256, 1 << 20])
-def test_neighbours(value):
+def test_adjacent_nests(value):
     near = moves(value)
     assert near
     assert value not in near
