@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# ([\w/]+\.py)\n")
+_PATH = re.compile(r"`((?:[\w-]+/)+|(?:[\w-]+/)*[\w-]+\.(?:py|md)|(?:[\w-]+/)+[\w-]+\.\w+)`")
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -148,6 +149,30 @@ def test_pages_name_no_absolute_places() -> None:
     pattern = re.compile(r"https?://|(?<![\w.])/(?:home|root|work|tmp)/")
     wrong = [str(page) for page in PAGES if pattern.search(page.read_text(encoding="utf-8"))]
     assert wrong == []
+
+
+def test_pages_name_files_that_exist() -> None:
+    missing = []
+    for page in PAGES:
+        written = {m[1] for block in blocks(page) if (m := _FILE.match(block.text))}
+        for match in _PATH.finditer(page.read_text(encoding="utf-8")):
+            name = match[1]
+            if name in written or Path(name).stem.isupper():
+                continue
+            if not any((place / name).exists() for place in (ROOT, ROOT / "polyopt")):
+                missing.append(f"{page.name}: {name}")
+    assert missing == []
+
+
+def test_links_of_pages_lead_to_files() -> None:
+    link = re.compile(r"\]\(([\w./-]+)(?:#[\w-]+)?\)")
+    missing = [
+        f"{page.name}: {target}"
+        for page in PAGES
+        for target in link.findall(page.read_text(encoding="utf-8"))
+        if not (page.parent / target).exists()
+    ]
+    assert missing == []
 
 
 def test_the_numpy_page_shows_the_tables(request: pytest.FixtureRequest) -> None:
