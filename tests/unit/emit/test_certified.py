@@ -1,8 +1,8 @@
 """What is printed are the very nodes that were certified.
 
 In: every workload, in each language.  Recorded are the functions that `certify` and the printers
-get, and each node on its way to text: inside loops with explicit lanes, whose statements C spells
-on vectors, and nowhere else, there may be others.
+get, and each node on its way to text: inside loops whose statements C spells on vectors, or through
+a row that it copies past the caches, and nowhere else, there may be others.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ MACHINE = Machine(cores=4, vector_bytes=32, vector_registers=16, fma=True)
 
 
 class Watch:
-    """Functions that were certified and printed, nodes that became text outside of vectors."""
+    """Functions that were certified and printed, nodes that became text as they are."""
 
     def __init__(self) -> None:
         self.certified: list[LoopFunction] = []
         self.printed: list[LoopFunction] = []
         self.nodes: list[Node] = []
-        self.spelled = 0  # loops with explicit lanes that are being printed
+        self.spelled = 0  # loops with vectors or copied rows that are being printed
 
     def faults(self) -> Iterator[str]:
         """Yield what was printed without having been certified."""
@@ -65,7 +65,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
 
         monkeypatch.setattr(owner, name, noted)
 
-    def on_vectors(owner: Any, name: str) -> None:
+    def spelling(owner: Any, name: str) -> None:
         plain = getattr(owner, name)
 
         def inside(*given: Any, **named: Any) -> Any:
@@ -93,7 +93,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
     noting(KernelEmitter, "node", note_node)
     noting(KernelEmitter, "loop", note_node)
     for name in ("_explicit", "_across_rows", "_in_strips"):
-        on_vectors(BodyEmitter, name)
+        spelling(BodyEmitter, name)
     return found
 
 
