@@ -18,7 +18,7 @@ from polyopt import transforms
 from polyopt.dataclass import dataclass
 from polyopt.ir.scop import Statement
 from polyopt.machine import Machine
-from polyopt.schedule.commutative_updates import commutative_operation, is_own
+from polyopt.schedule.commutative_updates import is_own
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import (
     Band,
@@ -126,9 +126,9 @@ def _find(schedule: Schedule, label: str) -> _Splits | None:
     statement = only_statement(schedule.tree, schedule.scop, inner.label)
     if len(inner.members) != 1 or not isinstance(inner.child, Leaf) or statement is None:
         return None
-    if commutative_operation(statement) is None:
+    if not any(is_own(statement, access) for access in statement.reads):
         return None
-    operands = list(_operands(schedule, band, inner, statement))
+    operands = set(_operands(schedule, band, inner, statement))
     if {one.sign for one in operands} != {1, -1} or len(operands) != 2:
         return None
     falls, grows = sorted(operands, key=lambda one: one.sign)
