@@ -1,6 +1,7 @@
 """Tile nests that process a matrix column by column into strips of columns.
 
-In: a permutable band of steps and columns around loops that run down a column.
+In: a permutable band of steps, which carry dependences, and columns, around loops that run down a
+column; columns depend on others.
 Out: strips of columns that stay in the cache for all steps; inside a step the columns of a strip
 innermost, in SIMD lanes, sums in registers.  None for other bands.
 """
@@ -20,9 +21,9 @@ VECTORS = 4  # vectors in a strip: chains of additions that keep the adders busy
 def strip_columns(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
     """Return `schedule` with the columns of band `label` in strips, or None for other bands."""
     band = find_band(schedule.tree, label)
-    if not band.permutable or len(band.members) != 2 or _descents(schedule, band) < 2:
+    if not band.permutable or len(band.members) != 2 or band.members[0].coincident:
         return None
-    if any(member.coincident for member in band.members):
+    if _descents(schedule, band) < 2 or _are_columns_independent(schedule, band):
         return None
     size = _strip(schedule, band, machine)
     tile, point = f"{label}.tile", f"{label}.point"
@@ -49,6 +50,14 @@ def _descents(schedule: Schedule, band: Band) -> int:
     """Return how many inner loops run down a column and so leave lanes to the band's last loop."""
     inner = [b for b in bands(band.child) if len(b.members) == 1]
     return sum(vector_gain(schedule, b.label, 0) <= 0 for b in inner)
+
+
+def _are_columns_independent(schedule: Schedule, band: Band) -> bool:
+    """Tell whether columns are independent: the loop over them carries nothing around the steps."""
+    if not band.members[1].coincident:
+        return False
+    turned = schedule.attempt(Interchange(f"{band.label}[0]", f"{band.label}[1]"))
+    return turned is not None and find_band(turned.tree, band.label).members[0].coincident
 
 
 def _in_lanes(schedule: Schedule, label: str, size: int) -> Schedule | None:
