@@ -254,11 +254,10 @@ def jam_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Sche
         if label in skip or label not in _labels(schedule.tree):
             continue  # a product before may have taken it in
         outer = find_band(schedule.tree, label)
-        found = contraction(schedule, label, machine) or sums(schedule, label)
+        found = contraction(schedule, label, machine)
+        found = found or block_factorization(schedule, label, machine) or sums(schedule, label)
         if found is None:
-            found = block_factorization(schedule, label, machine) or strip_columns(
-                schedule, label, machine
-            )
+            found = strip_columns(schedule, label, machine)
             found = found or blocked_closure(schedule, label, machine)
             found = found or intervals(schedule, label, machine)
         schedule = found or schedule

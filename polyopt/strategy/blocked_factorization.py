@@ -333,4 +333,6 @@ def _find(schedule: Schedule, label: str) -> _Elimination | None:
         return None
     (depth,) = depths
     others = tuple(p for p in range(len(band.members)) if p != depth)
+    if all(band.members[p].coincident for p in others):
+        return None
     return _Elimination(depth, others, size)
