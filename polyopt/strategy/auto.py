@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 
 from polyopt import strategy, transforms
 from polyopt.dataclass import dataclass
@@ -109,12 +110,9 @@ def _candidates(source: Schedule, machine: Machine, *, split: bool = True) -> It
     affine = Affine(Fusion.MIN)
     start = _within_budget(str(affine), source, lambda s: s.attempt(affine) or s)
     found = _sketch(start, machine)
-    rows = _within_budget("copies of rows", source, lambda s: expand_rows(s) or s)
-    if rows is not source:
-        moved = _within_budget(str(affine), rows, lambda s: s.attempt(affine) or s)
-        apart = _sketch(moved, machine)
-        if jammed(apart.schedule) > jammed(found.schedule):
-            yield _finish(apart, machine, split=split)
+    apart = _with_rows(source, found, machine)
+    if apart is not None:
+        yield _finish(apart, machine, split=split)
     if start is not source and jammed(found.schedule) < products(source):
         unmoved = _sketch(source, machine)
         if jammed(unmoved.schedule) > jammed(found.schedule):
@@ -127,6 +125,23 @@ def _candidates(source: Schedule, machine: Machine, *, split: bool = True) -> It
     last = found if own is start else _sketch(own, machine)
     yield _finish(last, machine, split=split)
     yield _within_budget("parallel loops", source, lambda s: parallelize_outer(s, machine))
+
+
+def _or_same(stage: Callable[[Schedule], Schedule | None], schedule: Schedule) -> Schedule:
+    return stage(schedule) or schedule
+
+
+def _with_rows(source: Schedule, found: _Sketch, machine: Machine) -> _Sketch | None:
+    """Return a sketch in which copies of rows make more products than `found` has, or None."""
+    affine = Affine(Fusion.MIN)
+    for expand in (expand_rows, partial(expand_rows, whole=True)):
+        rows = _within_budget("copies of rows", source, partial(_or_same, expand))
+        if rows is not source:
+            moved = _within_budget(str(affine), rows, lambda s: s.attempt(affine) or s)
+            apart = _sketch(moved, machine)
+            if jammed(apart.schedule) > jammed(found.schedule):
+                return apart
+    return None
 
 
 def alternatives(scop: Scop, machine: Machine) -> Iterator[Schedule]:

@@ -32,8 +32,11 @@ def _loops(statement: Statement) -> int:
     return around if is_row else 0
 
 
-def expand_rows(source: Schedule) -> Schedule | None:
-    """Return `source` with rows of products expanded over the loops around them, or None."""
+def expand_rows(source: Schedule, *, whole: bool = False) -> Schedule | None:
+    """Return `source` with rows of products expanded over the last loop around them, or None.
+
+    `whole`: over all loops around them, where these are several.
+    """
     found = source
     for name in product_rows(source.scop):
         for label in outer_bands(source.tree):
@@ -42,7 +45,10 @@ def expand_rows(source: Schedule) -> Schedule | None:
             makers = [user for user in users if user.target.array == name]
             if not makers or all(_loops(maker) != around for maker in makers):
                 continue
-            made = found.attempt(transforms.Expand(name, (f"{label}[{around - 1}]",)))
+            if whole and around == 1:
+                continue
+            loops = range(0 if whole else around - 1, around)
+            made = found.attempt(transforms.Expand(name, tuple(f"{label}[{p}]" for p in loops)))
             found = found if made is None else _aligned(made, name) or made
     return None if found is source else found
 
