@@ -30,7 +30,7 @@ from polyopt.strategy.intervals import intervals
 from polyopt.strategy.large_programs import schedule_nests, size_in_words
 from polyopt.strategy.order import contiguous_innermost
 from polyopt.strategy.outer_vectorization import vectorize_outer_loops
-from polyopt.strategy.parallel_reductions import parallelize_reductions
+from polyopt.strategy.parallel_reductions import parallelize_reductions, serial
 from polyopt.strategy.reduction_fusion import fuse_reductions, fusible_reductions
 from polyopt.strategy.register_blocking import block_sums_in_registers
 from polyopt.strategy.row_expansion import expand_rows
@@ -117,13 +117,19 @@ def _candidates(source: Schedule, machine: Machine, *, split: bool = True) -> It
         unmoved = _sketch(source, machine)
         if jammed(unmoved.schedule) > jammed(found.schedule):
             yield _finish(unmoved, machine, split=split)
-    if start is not source:
+    is_serial = any(serial(found.schedule.tree)) and not jammed(found.schedule)
+    is_first = start is not source and not is_serial
+    if is_first:
         yield _finish(found, machine, split=split)
     own = _within_budget(
         "private loops", source, lambda s: strategy.loop_privatization.privatize_loops(s)
     )
-    last = found if own is start else _sketch(own, machine)
-    yield _finish(last, machine, split=split)
+    if own is not source:
+        yield _finish(_sketch(own, machine), machine, split=split)
+    if not is_first:
+        yield _finish(found, machine, split=split)
+    if own is source is not start:
+        yield _finish(_sketch(source, machine), machine, split=split)
     yield _within_budget("parallel loops", source, lambda s: parallelize_outer(s, machine))
 
 
