@@ -1,10 +1,10 @@
 """`python -m tests.rules`: which rule of the automatic schedule decides for which workloads.
 
-In: names of workloads (all if none), a target, a mode.  Out: a line for each module of
-`polyopt/strategy` whose steps are in the final schedule of some workload: how many workloads, and
-which; then the modules that have steps in none.  `--json FILE` keeps the same.
-A step belongs to the outermost module of `strategy`, besides `auto`, that was at work when the step
-was applied.
+In: names of workloads (all, and the programs of `tests/heldout`, if none), a target, a mode.
+Out: a line for each module of `polyopt/strategy` whose steps are in the final schedule of some:
+how many, and which; then the modules that have steps in none.  `--json FILE` keeps the same.
+A step belongs to every module of `strategy` that was at work when it was applied, `auto` only to
+those that no other made.
 """
 
 from __future__ import annotations
@@ -16,78 +16,102 @@ import os
 import re
 import sys
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from polyopt.building import compile_stages
+from polyopt.errors import PolyoptError
+from polyopt.schedule.schedule import Schedule
+from polyopt.targets import Options, detect_machine
+from tests.heldout import PROGRAMS
+from tests.hostile.stages import Settled
+from workloads import registry
+
 STRATEGY = Path(__file__).resolve().parent.parent / "polyopt" / "strategy"
 LEADERS = {"auto", "__init__"}
 """Modules that ask the others one after the other."""
+HELD_OUT = "heldout"
+"""The form of a program of `tests/heldout`."""
 
 
-def _rule() -> str:
-    """Return the module of `strategy` that applies a step now."""
+def _rules() -> frozenset[str]:
+    """Return the modules of `strategy` that apply a step now."""
     frame: FrameType | None = sys._getframe(2)
-    found = "auto"
+    found = set()
     while frame is not None:
         path = Path(frame.f_code.co_filename)
         if STRATEGY in path.parents and path.stem not in LEADERS:
-            found = str(path.relative_to(STRATEGY).with_suffix(""))
+            found.add(str(path.relative_to(STRATEGY).with_suffix("")))
         frame = frame.f_back
-    return found
+    return frozenset(found or {"auto"})
 
 
-def _decided(work: tuple[str, str, str, str]) -> tuple[str, list[str]]:
-    """Return a form, and the rules whose steps its final schedules have."""
-    from polyopt.building import compile_stages
-    from polyopt.errors import PolyoptError
-    from polyopt.schedule.schedule import Schedule
-    from polyopt.targets import Options, detect_machine
-    from tests.hostile.stages import Settled
-    from workloads import registry
-
-    name, form, target, mode = work
-    owners: dict[int, str] = {}
+@contextmanager
+def watched() -> Iterator[Callable[[Iterable[Schedule]], set[str]]]:
+    """Note who applies steps; yield a function that tells whose steps are in schedules."""
+    owners: dict[int, frozenset[str]] = {}
     kept: list[Any] = []  # steps keep their identity as long as they live
 
     def noted(original: Any) -> Any:
         def method(self: Schedule, *steps: Any, **options: Any) -> Any:
-            rule = _rule()
+            rules = _rules()
             for step in steps:
-                owners.setdefault(id(step), rule)
+                owners[id(step)] = owners.get(id(step), frozenset()) | rules
             kept.extend(steps)
             return original(self, *steps, **options)
 
         return method
 
+    def of(schedules: Iterable[Schedule]) -> set[str]:
+        steps = (step for schedule in schedules for step in schedule.trace)
+        return {rule for step in steps for rule in owners.get(id(step), {"auto"})}
+
     before = Schedule.apply, Schedule.attempt
     Schedule.apply, Schedule.attempt = map(noted, before)  # type: ignore[method-assign]
+    try:
+        yield of
+    finally:
+        Schedule.apply, Schedule.attempt = before  # type: ignore[method-assign]
+
+
+def _decided(work: tuple[str, str, str, str]) -> tuple[str, list[str]]:
+    """Return a form, or a held-out program, and the rules whose steps its final schedules have."""
+    name, form, target, mode = work
     options = Options().changed({"fp": mode, "target": target})
     machine = detect_machine() if target == "c" else None
-    function: Any = registry.get(name).forms[form]
+    if form == HELD_OUT:
+        function: Any = PROGRAMS[name].function
+        values = PROGRAMS[name].arguments()
+    else:
+        function = registry.get(name).forms[form]
+        values = tuple(registry.get(name).make("MINI").values())
     found: set[str] = set()
 
     def make(types: Any) -> Any:
         stages = compile_stages(function, types, options, machine)
-        steps = [step for schedule in stages.schedules for step in schedule.trace]
-        found.update(owners.get(id(step), "auto") for step in steps)
+        found.update(of(stages.schedules))
         return stages.source
 
-    try:
-        Settled(function, make).of(tuple(registry.get(name).make("MINI").values()))
-    except PolyoptError as error:
-        print(f"{name}:{form}: {error.code}", file=sys.stderr)
-    finally:
-        Schedule.apply, Schedule.attempt = before  # type: ignore[method-assign]
+    with watched() as of:
+        try:
+            Settled(function, make).of(values)
+        except PolyoptError as error:
+            print(f"{name}:{form}: {error.code}", file=sys.stderr)
     return f"{name}:{form}", sorted(found)
 
 
 def decisions(names: list[str], target: str, mode: str, jobs: int) -> dict[str, list[str]]:
-    """Return the forms that each rule decides for, by rule."""
-    from workloads import registry
+    """Return the forms that each rule decides for, by rule; held-out programs where all are asked.
 
+    The mode of a held-out program is its own.
+    """
     chosen = names or list(registry.names())
     work = [(name, form, target, mode) for name in chosen for form in registry.get(name).forms]
+    if not names:
+        work += [(name, HELD_OUT, target, program.fp) for name, program in PROGRAMS.items()]
     found: dict[str, list[str]] = defaultdict(list)
     with multiprocessing.get_context("forkserver").Pool(jobs, maxtasksperchild=20) as pool:
         for form, rules in pool.imap(_decided, work):
@@ -98,23 +122,26 @@ def decisions(names: list[str], target: str, mode: str, jobs: int) -> dict[str, 
 
 def table(found: dict[str, list[str]], target: str) -> str:
     """Return the rules by how many workloads each decides for, and those that decide for none."""
-    lines = [f"{'rule':24}{'workloads':>10}{'forms':>8}"]
-    rows = [(len({form.partition(":")[0] for form in forms}), r) for r, forms in found.items()]
-    for count, rule in sorted(rows, reverse=True):
-        forms = found[rule]
+    lines = [f"{'rule':24}{'workloads':>10}{'forms':>8}{'held out':>10}"]
+    rows = []
+    for rule, all_forms in found.items():
+        forms = [form for form in all_forms if not form.endswith(f":{HELD_OUT}")]
+        workloads = len({form.partition(":")[0] for form in forms})
+        rows.append((workloads, len(all_forms) - len(forms), rule, all_forms))
+    for workloads, held_out, rule, forms in sorted(rows, reverse=True):
         shown = " ".join(forms) if len(forms) <= 8 else " ".join((*forms[:8], "…"))
-        lines.append(f"{rule:24}{count:10}{len(forms):8}  {shown}")
-    idle = sorted(_rules_of(target) - found.keys())
+        lines.append(f"{rule:24}{workloads:10}{len(forms) - held_out:8}{held_out:10}  {shown}")
+    idle = sorted(rules_of(target) - found.keys())
     return "\n".join((*lines, f"without a step in any: {' '.join(idle) or 'none'}"))
 
 
-def _rules_of(target: str) -> set[str]:
+def rules_of(target: str) -> set[str]:
     """Return the modules that apply steps, of those that schedule for a target."""
     folder = STRATEGY if target == "c" else STRATEGY / "gpu"
     return {
         str(path.relative_to(STRATEGY).with_suffix(""))
         for path in folder.glob("*.py")
-        if path.stem not in LEADERS and re.search(r"\.(attempt|apply)\(", path.read_text())
+        if path.stem not in LEADERS and re.search(r"\.attempt\(", path.read_text())
     }
 
 
