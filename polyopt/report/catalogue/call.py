@@ -89,14 +89,14 @@ CALL: dict[str, Entry] = {
         "convert or copy it with the library that made it",
     ),
     "PO0217": Entry(
-        "what was to be kept in order with is no CUDA stream",
+        "the argument of `po.on_stream` is not a CUDA stream",
         "with po.on_stream(None): kernel(x)",
         "pass a stream of CuPy, PyTorch, pycuda or cuda.core, or its number",
     ),
     "PO0221": Entry(
         "an option that does not exist",
         "@po.kernel(thread=2)",
-        "options are fp, threads, schedule, compiler and budget",
+        "options are fp, threads, schedule, compiler, budget, target, device and tune",
     ),
     "PO0222": Entry(
         "an option's value is wrong",
@@ -136,27 +136,27 @@ CALL: dict[str, Entry] = {
     "PO0231": Entry(
         "a subscript found while the kernel ran is outside its array (an IndexError)",
         "y[i] = x[index[i]], where index holds a number that x has no element for",
-        "check the subscripts before the call; arrays hold what was computed until then",
+        "check the subscripts before the call; arrays hold the results computed so far",
     ),
     "PO0232": Entry(
         "values found while the kernel ran do not fit together (a ValueError)",
         "a length found by the kernel that differs from the array's it is stored into",
-        "check the values before the call; arrays hold what was computed until then",
+        "check the values before the call; arrays hold the results computed so far",
     ),
     "PO0233": Entry(
         "a divisor found while the kernel ran is zero (a ZeroDivisionError)",
         "a loop whose step or bound divides by a number in an array",
-        "check the values before the call; arrays hold what was computed until then",
+        "check the values before the call; arrays hold the results computed so far",
     ),
     "PO0234": Entry(
         "a number found while the kernel ran is too large for its use (an OverflowError)",
         "a size of more than 2**48, or an integer of more than 64 bits, found by the kernel",
-        "check the values before the call; arrays hold what was computed until then",
+        "check the values before the call; arrays hold the results computed so far",
     ),
     "PO0235": Entry(
         "an `assert` did not hold while the kernel ran (an AssertionError)",
         "assert error < tolerance",
-        "see what the assertion says; arrays hold what was computed until then",
+        "see what the assertion says; arrays hold the results computed so far",
     ),
     "PO0236": Entry(
         "the function that was run raised an exception of its own",

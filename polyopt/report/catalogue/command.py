@@ -106,7 +106,7 @@ COMMAND: dict[str, Entry] = {
         "compile the function again; the message shows the line that differs",
     ),
     "PO0624": Entry(
-        "a certificate claims what cannot be proven again",
+        "a claim of a certificate cannot be proven again",
         "polyopt check gemm.c, after a loop's bound in the certificate was changed",
         "compile the function again, with the version of polyopt that checks it",
     ),

@@ -21,18 +21,17 @@ FRONTEND: dict[str, Entry] = {
         "give every parameter a name and pass one value for each",
     ),
     "PO0104": Entry(
-        "the file does not hold the text that the function was made from: it changed since it was "
-        "imported",
+        "the file of the function changed after its import",
         "import model\n# ... model.py is edited ...\npo.kernel(model.f)(a)",
         "reload the module with `importlib.reload`, or start Python again",
     ),
     "PO0110": Entry(
-        "a `while` loop that nothing ends",
+        "a `while` loop never ends",
         "while True: a[0] *= 0.5",
         "leave it with `break`, or give it a condition",
     ),
     "PO0112": Entry(
-        "`try` and `with` are not supported",
+        "`try` and `with` are not supported, except for blocks such as `np.errstate`",
         "with open(path) as file: ...",
         "check before the call, or with `assert`",
     ),
@@ -42,8 +41,8 @@ FRONTEND: dict[str, Entry] = {
         "write the results into an array",
     ),
     "PO0114": Entry(
-        "dict and set comprehensions are not supported, nor generators with conditions that only "
-        "the running kernel knows, unless a function takes all items at once",
+        "dict and set comprehensions are not supported, nor generators of unknown length, unless a "
+        "function takes all items at once",
         "found = {x: 1 for x in a}",
         "make it a list, or fill an array in a loop",
     ),
@@ -53,14 +52,14 @@ FRONTEND: dict[str, Entry] = {
         "use arrays, or pass the values as arguments",
     ),
     "PO0116": Entry(
-        "strings are not supported where a value is computed",
-        'mode = "fast"',
-        "pass a flag or a number",
+        "a string is used as a number or an array",
+        'a[0] = "one"',
+        "use strings as flags only, and numbers as values",
     ),
     "PO0117": Entry(
-        "functions and classes defined inside a kernel are not supported",
-        "def f(a):\n    def g(x): return x * x",
-        "define the inner function in the module; calls of it are inlined",
+        "classes and decorators inside a kernel are not supported",
+        "class Pair: ...",
+        "define the class outside and pass arrays; leave decorators of inner functions out",
     ),
     "PO0118": Entry(
         "`global` and `nonlocal` are not supported",
@@ -68,18 +67,21 @@ FRONTEND: dict[str, Entry] = {
         "pass the value as an argument and return it",
     ),
     "PO0119": Entry(
-        "the called function has no meaning over arrays",
+        "the called function cannot be compiled",
         "print(a[i])",
         "call it outside the kernel",
     ),
     "PO0120": Entry(
         "imports inside a kernel are not supported", "import math", "import at the top of the file"
     ),
-    "PO0121": Entry("`del` is not supported", "del tmp", "leave it out: temporaries cost nothing"),
+    "PO0121": Entry(
+        "`del` is not supported", "del tmp", "leave it out: temporaries are freed automatically"
+    ),
     "PO0122": Entry(
-        "`return` may only stand at the end of the function",
+        "some paths return a value and others do not, or a value returned inside a loop cannot be "
+        "stored",
         "for i in range(n):\n    if a[i] < 0: return a",
-        "store the result in a name and return it last",
+        "return a value of the same kind on every path",
     ),
     "PO0123": Entry(
         "recursive calls are not supported",
@@ -96,7 +98,11 @@ FRONTEND: dict[str, Entry] = {
         "if n > 3:\n    x = 1.0\na[0] = x",
         "give the name a value on every path",
     ),
-    "PO0126": Entry("starred expressions are not supported", "f(*values)", "write the parts out"),
+    "PO0126": Entry(
+        "`*` before a value whose items are not known, or a `**` argument",
+        "sizes = (*n,), where n is an integer",
+        "write the items one by one",
+    ),
     "PO0127": Entry(
         "the construct is outside the supported part of Python",
         "match n:\n    case 0: ...",
@@ -105,42 +111,42 @@ FRONTEND: dict[str, Entry] = {
     "PO0128": Entry(
         "a call changes an array that the same expression reads",
         "b[:] = a + scale_in_place(a)",
-        "make the call a statement of its own",
+        "write the call as a separate statement",
     ),
     "PO0130": Entry(
-        "`for` runs over something other than a range or an array",
-        'for name in ("x", "y"): ...',
-        "loop over `range(n)`",
+        "a loop over a value that cannot be iterated",
+        "for i in n: ..., where n is an integer",
+        "loop over `range(n)`, an array, a tuple or a list",
     ),
     "PO0131": Entry(
-        "a loop bound is not affine in the sizes and the outer iterators",
-        "for j in range(i * i): ...",
-        "use a bound that is a sum of multiples, or loop further and test with `if`",
+        "a loop bound is not an integer",
+        "for i in range(n / 2): ...",
+        "use `//` for integer quotients",
     ),
     "PO0132": Entry(
-        "a loop step is zero or not a constant",
-        "for i in range(0, n, step): ...",
-        "write the step as a number, or annotate it so that its value is compiled in",
+        "the step of a range or slice is zero",
+        "for i in range(0, n, 0): ...",
+        "use a step that is not zero",
     ),
     "PO0134": Entry(
-        "a slice bound is not affine, or a slice step is not a constant",
-        "a[i * i :] = 0.0",
-        "use affine bounds and a constant step",
+        "a slice has step zero, or a step that is not a constant beside index arrays",
+        "a[::0] = 0.0",
+        "use a constant step that is not zero",
     ),
     "PO0135": Entry(
-        "a kind of subscript that is not supported: floating-point numbers, too many subscripts",
+        "a subscript is not supported: floating-point numbers, too many subscripts",
         "b = a[0.5]",
         "convert to integers; check the array's rank",
     ),
     "PO0136": Entry(
         "a slice or a tuple made from a loop variable is used after its loop",
         "for i in range(n): row = a[:i]\nrow.sum()",
-        "make it after the loop from the last value, such as `a[: n - 1]`",
+        "compute it after the loop, from the last value: `a[: n - 1]`",
     ),
     "PO0137": Entry(
-        "a size is not affine in the sizes of the arguments",
-        "tmp = np.zeros(n * m)",
-        "make an array of two dimensions, `np.zeros((n, m))`",
+        "a size is not an integer, or has no known bound",
+        "tmp = np.zeros(n / 2)",
+        "use `//` or `int()`",
     ),
     "PO0140": Entry(
         "shapes do not fit together",
@@ -158,7 +164,7 @@ FRONTEND: dict[str, Entry] = {
         "reduce it first, with `np.any` or `np.all`, or choose with `np.where`",
     ),
     "PO0143": Entry(
-        "an element type outside the supported set",
+        "the element type is not supported",
         "a.astype(np.longdouble)",
         "use bool, int8 to int64, uint8 to uint64, float16 to float64, complex64 or complex128",
     ),
@@ -183,44 +189,45 @@ FRONTEND: dict[str, Entry] = {
         "change the constant; write the base of a negative power as a float",
     ),
     "PO0150": Entry(
-        "a NumPy function outside the supported set",
+        "the NumPy function is not supported",
         "np.linalg.tensorsolve(a, b)",
         "see the table of supported functions; call it outside the kernel",
     ),
     "PO0151": Entry(
-        "an argument of a NumPy function outside the supported set",
-        "np.sum(a, where=mask)",
-        "leave the argument out; write its effect as an expression",
+        "an argument of a NumPy function is not supported",
+        'np.pad(a, 1, mode="mean")',
+        "use another value, which the message lists, or write the effect as an expression",
     ),
     "PO0152": Entry(
-        "an attribute or method outside the supported set",
+        "the attribute or method is not supported",
         "a.tolist()",
         "see the table of supported methods; call it outside the kernel",
     ),
     "PO0153": Entry(
-        "an axis outside the array's dimensions",
+        "an axis is outside the array's dimensions",
         "np.sum(matrix, axis=2)",
         "count axes from 0, or from -1 backwards",
     ),
     "PO0160": Entry(
-        "a name stands for different arrays in a loop or branch",
-        "for t in range(n):\n    a, b = b, a",
-        "copy the values, `a[:] = b`, or unroll the loop by two",
+        "a name that may stand for one of several arrays is used or written",
+        "for t in range(n):\n    a, b = b, a\na[0] = 1.0",
+        "write into the array with `a[:] = ...`, or start from a `.copy()`",
     ),
     "PO0161": Entry(
-        "a name changes its shape or kind in a loop or branch",
-        "if n > 3: x = a\nelse: x = 1.0",
-        "use one name for each",
+        "a name changes its shape, kind or type in a loop or branch",
+        "x = 1.0\nfor i in range(n): x = a * x",
+        "use different names",
     ),
     "PO0163": Entry(
-        "an assignment to something that is no array",
+        "an assignment to elements of an expression instead of an array",
         "(a + b)[0] = 1.0",
         "assign to an argument or to an array made in the function",
     ),
     "PO0164": Entry(
-        "a returned value is neither an array, a number nor a tuple of them",
+        "a returned value is not an array, a number or a flat tuple of them, or is a number on one "
+        "path and an array on another",
         "return a, (b, c)",
-        "return the parts one beside the other",
+        "return a flat tuple, with values of the same kind on every path",
     ),
     "PO0165": Entry(
         "an array that the function captures is assigned to",
@@ -238,7 +245,7 @@ FRONTEND: dict[str, Entry] = {
         "pass another value, or compute the bound with `max` or `min`",
     ),
     "PO0172": Entry(
-        "at a call: maximum or minimum of nothing",
+        "at a call: maximum or minimum of an empty array",
         "np.max(a), called with an empty array",
         "pass an array that is not empty; NumPy refuses it too",
     ),
@@ -253,7 +260,7 @@ FRONTEND: dict[str, Entry] = {
         "pass larger sizes",
     ),
     "PO0175": Entry(
-        "at a call: a loop does not run though its variables are used afterwards",
+        "at a call: a loop does not run, but its variables are used afterwards",
         "for i in range(n): s = a[i]\nreturn s, called with n = 0",
         "give the variable a value before the loop",
     ),
@@ -265,7 +272,7 @@ FRONTEND: dict[str, Entry] = {
     "PO0177": Entry(
         "at a call: an `assert` of the function does not hold, or a `raise` is reached",
         "assert n > 2, called with n = 1",
-        "pass values for which it holds",
+        "pass values that fulfil the condition",
     ),
     "PO0180": Entry(
         "the function, or a constant in it, is too large",

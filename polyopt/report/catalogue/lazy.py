@@ -11,7 +11,7 @@ LAZY: dict[str, Entry] = {
         "use `np.where` for choices, or `.compute()` for values that need no input",
     ),
     "PO0802": Entry(
-        "something that is no lazy array where outputs are needed",
+        "an output is not a lazy array",
         "po.compile(3)",
         "give lazy arrays, or a tuple, list or dict of them",
     ),

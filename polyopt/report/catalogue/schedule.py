@@ -21,7 +21,7 @@ SCHEDULE: dict[str, Entry] = {
         "give one size, at least 1, for every loop of the band",
     ),
     "PO0304": Entry(
-        "a step names loops that do not stand together in one band",
+        "a step names loops that do not belong to one band",
         "interchange(i, k), where the loops belong to different bands",
         "name two loops of one band; fuse or distribute first",
     ),
@@ -41,7 +41,7 @@ SCHEDULE: dict[str, Entry] = {
         "name the transformations one by one",
     ),
     "PO0308": Entry(
-        "a loop cannot be peeled: its dependences do not all touch one iteration",
+        "a loop cannot be peeled: its dependences do not all involve one iteration",
         "peel(L0) on a[i] = a[i - 1]",
         "leave the step out; only a loop that one iteration keeps from being parallel can be split",
     ),
@@ -52,14 +52,14 @@ SCHEDULE: dict[str, Entry] = {
     ),
     "PO0311": Entry(
         "a step would run two dependent iterations in the wrong order. A dependence leads from an "
-        "iteration to a later one that touches the same element, one of them writing; a legal "
+        "iteration to a later one that accesses the same element, one of them writing; a legal "
         "schedule runs the first before the second, for all sizes",
         "interchange(i, j) on a[i, j] = a[i - 1, j + 1]",
         "see the two iterations in the message; skewing often makes tiling and interchange legal",
     ),
     "PO0312": Entry(
         "a loop that carries a dependence was asked to run in parallel. A loop carries a "
-        "dependence when two of its iterations, all outer loops being equal, touch the same "
+        "dependence when two of its iterations, all outer loops being equal, access the same "
         "element and one of them writes it",
         "parallelize(i) on u[i] = 0.5 * (u[i - 1] + u[i + 1])",
         "make another loop parallel; skew to get wavefronts; write a reduction as `np.sum` or `@`, "
@@ -102,7 +102,7 @@ SCHEDULE: dict[str, Entry] = {
         "use `schedules`; in a schedule's text, `part(1)` says which part the steps are for",
     ),
     "PO0326": Entry(
-        "a size that a schedule names has no value, or one that is no whole number in range",
+        "a size that a schedule names has no value, or its value is not a whole number in range",
         "tile(L0, T), without `let T = 32`",
         "give it a value: `let T = 32` in the text, `with_schedule(text, T=32)`, `--set T=32`",
     ),
@@ -112,14 +112,14 @@ SCHEDULE: dict[str, Entry] = {
         "write sums of sizes and whole numbers, as `2*N - 1`; the message lists the sizes",
     ),
     "PO0338": Entry(
-        "a loop around parts whose sizes are found on the way is not proven parallel",
+        "a loop around parts whose sizes are found at run time is not proven parallel",
         "for i in po.prange(n):\n"
         "    for k in range(start[i], start[i + 1]):\n"
         "        y[row[k]] += 1.0",
         "let each iteration write elements of its own: subscripts that are sums of loop variables",
     ),
     "PO0339": Entry(
-        "what is said of a loop cannot be judged: the program has no single loop for it",
+        "a claim about a loop cannot be checked: the program has no single loop for it",
         "for axis in po.parallel((0, 1)):",
         "say it of a loop over a range; loops over tuples are written out",
     ),
@@ -136,18 +136,18 @@ SCHEDULE: dict[str, Entry] = {
     ),
     "PO0331": Entry(
         "a step that changes where values are kept names no array that it can change",
-        "pack(Z, i), where nothing in loop i touches an array Z; layout(x, 1, 0) on an argument",
+        "pack(Z, i), where nothing in loop i accesses an array Z; layout(x, 1, 0) on an argument",
         "name an array that the loop uses; an argument keeps its place, `pack` makes a copy of it",
     ),
     "PO0332": Entry(
-        "nothing bounds what one iteration of a loop touches of an array",
+        "the elements of an array that one iteration accesses have no bound",
         "pack(A, i) where a subscript has no bounds",
         "choose a loop further inside, or tile the loops first",
     ),
     "PO0333": Entry(
-        "a statement is no reduction that may be computed in parts",
+        "a statement is not a reduction that may be computed in parts",
         "rfactor(S0, k) on c = 0.5 * c + x[k]",
-        "write the reduction as `np.sum`, `@` or `+=`; the message says what stands in the way",
+        "write the reduction as `np.sum`, `@` or `+=`; the message gives the reason",
     ),
     "PO0334": Entry(
         "values cannot be computed again where they are needed",
@@ -187,7 +187,7 @@ SCHEDULE: dict[str, Entry] = {
         "name a nest that one block runs, after one with `grid`",
     ),
     "PO0346": Entry(
-        "a loop is no recurrence that threads can scan",
+        "a loop is not a recurrence that threads can scan",
         "scan(i) on a[i] = 0.5 * a[i - 1] + x[i], or on float sums without fp='reassociate'",
         "scan a loop of one statement `a[i] = a[i - 1] op x`, of integers or with fp='reassociate'",
     ),

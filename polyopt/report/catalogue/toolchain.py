@@ -36,9 +36,9 @@ TOOLCHAIN: dict[str, Entry] = {
         "ask for fewer stages, or tile the loop smaller",
     ),
     "PO0410": Entry(
-        "a nest cannot run on matrix instructions: it is no tile of products of shared operands",
+        "a nest cannot run on matrix instructions: it is not a tile of products of shared operands",
         "tensorize(L0.point, 64, 32) where A is not packed",
-        "pack both operands at the loop over tiles of terms; tensorize what touches the results",
+        "pack both operands at the loop over tiles of terms; tensorize nests that access results",
     ),
     "PO0411": Entry(
         "the language has no such atomic operation",
@@ -106,7 +106,7 @@ TOOLCHAIN: dict[str, Entry] = {
     "PO0513": Entry(
         "there is no device of this number or name",
         'po.kernel(target="cuda", device=3) on a machine with one GPU',
-        "`polyopt devices` lists what there is",
+        "`polyopt devices` lists the devices",
     ),
     "PO0514": Entry(
         "no CUDA compiler is installed, or it does not work",
@@ -130,7 +130,7 @@ TOOLCHAIN: dict[str, Entry] = {
         "use larger tiles on the grid's loops",
     ),
     "PO0519": Entry(
-        "a device failed at what it was asked for",
+        "an operation of a device failed",
         "a GPU that another program has made unusable",
         "start the process anew; `polyopt devices` shows whether the device answers",
     ),
@@ -141,7 +141,7 @@ TOOLCHAIN: dict[str, Entry] = {
     ),
     "PO0521": Entry(
         "a kernel is wrong: on the emulator its threads raced, waited for each other in vain, or "
-        "touched what they may not",
+        "accessed memory that they may not access",
         "CUDA text without the barrier between writing a tile and reading it",
         _REPORT,
     ),
@@ -196,10 +196,8 @@ TOOLCHAIN: dict[str, Entry] = {
     "PO0911": Entry("the interpreter met a malformed loop or statement", "internal", _REPORT),
     "PO0912": Entry("the interpreter was given arrays that do not fit", "internal", _REPORT),
     "PO0913": Entry("an order does not give every iteration one time", "internal", _REPORT),
-    "PO0914": Entry("parallel iterations of a loop touch one element", "internal", _REPORT),
-    "PO0918": Entry(
-        "a device's kernel or memory is given what it does not take", "internal", _REPORT
-    ),
+    "PO0914": Entry("parallel iterations of a loop access one element", "internal", _REPORT),
+    "PO0918": Entry("a device's kernel or memory gets an unsupported value", "internal", _REPORT),
     "PO0920": Entry(
         "the program that polyopt read from a function gives other results than the function, for "
         "the small random call that the message names: `kernel.verify()`, `polyopt run --verify` "
