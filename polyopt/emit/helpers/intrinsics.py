@@ -26,6 +26,7 @@ class _Feature(Enum):
 
     FMA = "__FMA__"
     HALVES = "__F16C__"
+    MASKED_MOVES = "__AVX2__"
     WIDE = "__AVX512F__"
     MASKS = "__AVX512VL__"
     SMALL_MASKS = "__AVX512BW__"
@@ -72,7 +73,7 @@ def intrinsics(words: Iterable[str]) -> list[str]:
     ]
 
 
-_GUARD = ("#if defined(__FMA__) || defined(__AVX512F__)",)
+_GUARD = ("#if defined(__FMA__) || defined(__AVX2__) || defined(__AVX512F__)",)
 
 
 def _test(macros: Iterable[_Macro]) -> list[str]:
@@ -121,6 +122,8 @@ def _macro(name: str) -> _Macro | None:
             return _arithmetic(function, element, bits)
         case "maskz_loadu" | "mask_storeu":
             return _masked(function, element, bits)
+        case "maskload" | "maskstore" if bits < 512 and _VECTORS[element][1] >= 4:
+            return _masked_move(function, element, bits)
         case "loadu":
             register = _register(element, bits)
             return _Macro("p", f"(({register})*(const {register}_u *)(p))")
@@ -191,6 +194,21 @@ def _masked(function: str, element: str, bits: int) -> _Macro:
         return _Macro("m, p", f"(({_register(element, bits)}){call})", builtin, feature)
     value = f"{builtin}(({scalar} *)(p), {_as(element, bits, 'x')}, {mask})"
     return _Macro("p, m, x", value, builtin, feature)
+
+
+def _masked_move(function: str, element: str, bits: int) -> _Macro:
+    """Return AVX2's load or store of the lanes for which the highest bit of a mask is set."""
+    suffix = {"epi64": "q", "epi32": "d"}.get(element, element) + ("256" if bits == 256 else "")
+    builtin = f"__builtin_ia32_{function}{suffix}"
+    vector = _vector(element, bits)
+    whole = "epi64" if _VECTORS[element][1] == 8 else "epi32"
+    mask = _as(whole, bits, "m")
+    if function == "maskload":
+        call = f"{builtin}((const {vector} *)(p), {mask})"
+        value = f"(({_register(element, bits)}){call})"
+        return _Macro("p, m", value, builtin, _Feature.MASKED_MOVES)
+    value = f"{builtin}(({vector} *)(p), {mask}, {_as(element, bits, 'x')})"
+    return _Macro("p, m, x", value, builtin, _Feature.MASKED_MOVES)
 
 
 def _of_512_bits(function: str, element: str) -> _Macro | None:

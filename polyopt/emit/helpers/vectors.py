@@ -201,6 +201,10 @@ def _load_part(helper: Helper) -> list[str]:
         return function(vector, helper, args, plain)
     call = f"{names.prefix}_maskz_loadu_{names.element}(lanes, p)"
     fast = [_mask(helper), f"return ({vector}){call};"]
+    if _has_masked_moves(helper, names):
+        call = f"{names.prefix}_maskload_{names.element}({_moved(helper)}p, lanes)"
+        moving = [*_lane_mask(helper, names), f"return ({vector}){call};"]
+        plain = either("__AVX2__", moving, plain)
     return function(vector, helper, args, either(_masks(names), fast, plain))
 
 
@@ -213,6 +217,10 @@ def _store_part(helper: Helper) -> list[str]:
         return function("void", helper, args, plain)
     call = f"{names.prefix}_mask_storeu_{names.element}(p, lanes, ({names.type})value)"
     fast = [_mask(helper), f"{call};"]
+    if _has_masked_moves(helper, names):
+        value = f"({names.type})value"
+        call = f"{names.prefix}_maskstore_{names.element}({_moved(helper)}p, lanes, {value})"
+        plain = either("__AVX2__", [*_lane_mask(helper, names), f"{call};"], plain)
     return function("void", helper, args, either(_masks(names), fast, plain))
 
 
@@ -279,6 +287,32 @@ def _every_part(helper: Helper) -> list[str]:
 def _mask(helper: Helper) -> str:
     mask = f"__mmask{max(8, helper.lanes)}"
     return f"{mask} lanes = ({mask})(from < to ? ((1u << (to - from)) - 1) << from : 0);"
+
+
+def _has_masked_moves(helper: Helper, registers: Registers) -> bool:
+    """Tell whether AVX2 reads and writes lanes of such a vector by a mask in a register."""
+    return registers.bits < 512 and helper.dtype.size in (4, 8)
+
+
+def _moved(helper: Helper) -> str:
+    """Return the cast of an address to what AVX2's masked moves take."""
+    if helper.dtype.is_float:
+        return ""
+    scalar = "long long" if helper.dtype.size == 8 else "int"
+    return f"({scalar} *)" if helper.kind is HelperKind.STORE_PART else f"(const {scalar} *)"
+
+
+def _lane_mask(helper: Helper, registers: Registers) -> list[str]:
+    """Return lines that declare `lanes`, all bits set from lane `from` on up to lane `to`."""
+    scalar = "long long" if helper.dtype.size == 8 else "int"
+    form = f"__attribute__((vector_size({registers.bits // 8})))"
+    first, end = (", ".join([f"({scalar}){name}"] * helper.lanes) for name in ("from", "to"))
+    return [
+        f"typedef {scalar} places {form};",
+        f"places lane = {{{_listed(list(range(helper.lanes)))}}};",
+        f"places begin = {{{first}}}, end = {{{end}}};",
+        f"__m{registers.bits}i lanes = (__m{registers.bits}i)((lane >= begin) & (lane < end));",
+    ]
 
 
 def _masks(registers: Registers) -> str:

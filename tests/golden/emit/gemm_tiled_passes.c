@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#if defined(__FMA__) || defined(__AVX512F__)
+#if defined(__FMA__) || defined(__AVX2__) || defined(__AVX512F__)
 #if defined(__has_builtin) && !defined(__clang__)
 #if (!defined(__AVX512F__) || __has_builtin(__builtin_ia32_storeupd512_mask)) \
     && (!defined(__AVX512F__) || __has_builtin(__builtin_ia32_loadupd512_mask))

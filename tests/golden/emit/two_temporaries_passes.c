@@ -8,7 +8,7 @@
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
-#if defined(__FMA__) || defined(__AVX512F__)
+#if defined(__FMA__) || defined(__AVX2__) || defined(__AVX512F__)
 #if defined(__has_builtin) && !defined(__clang__)
 #if (!defined(__AVX512F__) || __has_builtin(__builtin_ia32_storeupd512_mask)) \
     && (!defined(__AVX512F__) || __has_builtin(__builtin_ia32_loadupd512_mask)) \

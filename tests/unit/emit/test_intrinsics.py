@@ -29,6 +29,11 @@ def uses() -> Iterator[tuple[str, str, str]]:
             r, mask = register(element, bits), f"__mmask{max(8, bits // 8 // size)}"
             yield r, f"{mask} m, void *p", f"{mm}_maskz_loadu_{element}(m, p)"
             yield "void", f"{mask} m, void *p, {r} x", f"{mm}_mask_storeu_{element}(p, m, x)"
+            if size >= 4 and bits < 512:
+                scalar = {"pd": "double", "ps": "float", "epi64": "long long"}.get(element, "int")
+                yield r, f"void *p, {whole} m", f"{mm}_maskload_{element}((const {scalar} *)p, m)"
+                given = f"void *p, {whole} m, {r} x"
+                yield "void", given, f"{mm}_maskstore_{element}(({scalar} *)p, m, x)"
             if size >= 4 and bits == 512:
                 yield r, "void *p", f"{mm}_loadu_{element}(p)"
                 places = f"{r} a, {whole} i, {r} b"
@@ -62,7 +67,7 @@ def functions(level: str) -> str:
     """Return a C function for each intrinsic that processors of a level have."""
     lines = []
     for number, (result, parameters, call) in enumerate(uses()):
-        if level.endswith("v3") and ("mask" in call or "512" in call):
+        if level.endswith("v3") and re.search("512|maskz|mask_", call):
             continue
         back = "" if result == "void" else "return "
         lines.append(f"{result} f{number}({parameters}) {{ {back}{call}; }}")
@@ -100,7 +105,8 @@ def test_macros_make_the_code_of_the_header(level: str, tmp_path: Path) -> None:
 
 def test_an_intrinsic_that_is_not_in_the_list_needs_the_header() -> None:
     lines = intrinsics(["_mm256_fmadd_pd", "_mm256_hadd_pd"])
-    assert lines == ["#if defined(__FMA__) || defined(__AVX512F__)", HEADER, "#endif"]
+    guard = "#if defined(__FMA__) || defined(__AVX2__) || defined(__AVX512F__)"
+    assert lines == [guard, HEADER, "#endif"]
 
 
 def test_a_text_without_intrinsics_needs_nothing() -> None:
