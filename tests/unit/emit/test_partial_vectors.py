@@ -1,0 +1,102 @@
+"""Partial vectors: every range of lanes is read and written, and nothing beside it is touched."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from polyopt.emit.helpers import definition
+from polyopt.emit.helpers.helper import Helper, HelperKind
+from polyopt.emit.helpers.intrinsics import intrinsics
+from polyopt.ir.types import DType
+from polyopt.runtime.levels import LEVELS
+from polyopt.runtime.toolchain import listed_features
+from tests.conftest import compiler
+
+VECTORS = tuple(
+    (dtype, lanes)
+    for dtype in (DType.FLOAT64, DType.FLOAT32, DType.INT64, DType.INT32, DType.INT16)
+    for lanes in (2, 4, 8, 16)
+    if 128 <= dtype.size * lanes * 8 <= 512
+)
+CHECK = """
+#include <string.h>
+#include <sys/mman.h>
+
+static int check_{name}(char *end)
+{{
+    enum {{ LANES = {lanes} }};
+    int wrong = 0;
+    for (int64_t from = 0; from <= LANES; from++)
+        for (int64_t to = 0; to <= LANES; to++) {{
+            /* the lanes up to `to` end where memory does; what comes before them is kept */
+            {ctype} *p = ({ctype} *)end - (to > from ? to : from);
+            for (int64_t lane = from; lane < to; lane++)
+                p[lane] = ({ctype})(lane + 1);
+            if (from > 0)
+                p[from - 1] = 77;
+            {vector} read = {load}(p, from, to);
+            for (int64_t lane = 0; lane < LANES; lane++)
+                wrong += read[lane] != (from <= lane && lane < to ? ({ctype})(lane + 1) : 0);
+            {vector} value;
+            for (int64_t lane = 0; lane < LANES; lane++)
+                value[lane] = ({ctype})(lane + 33);
+            {store}(p, from, to, value);
+            for (int64_t lane = from; lane < to; lane++)
+                wrong += p[lane] != ({ctype})(lane + 33);
+            if (from > 0)
+                wrong += p[from - 1] != 77;
+        }}
+    return wrong;
+}}
+"""
+MAIN = """
+int check(void)
+{
+    size_t size = 1 << 16;
+    char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED || mprotect(memory + size / 2, size / 2, PROT_NONE) != 0)
+        return -1;
+    int wrong = 0;
+    CALLS
+    munmap(memory, size);
+    return wrong;
+}
+"""
+
+
+def program() -> str:
+    """Return C text that checks the partial loads and stores of all vectors."""
+    lines, checks, calls = [], [], []
+    for dtype, lanes in VECTORS:
+        vector, load, store = (
+            Helper(kind, dtype, lanes)
+            for kind in (HelperKind.VECTOR, HelperKind.LOAD_PART, HelperKind.STORE_PART)
+        )
+        for helper in (vector, load, store):
+            lines += definition(helper)
+        names = {"vector": vector.name, "load": load.name, "store": store.name}
+        checks.append(CHECK.format(name=vector.name, lanes=lanes, ctype=dtype.ctype, **names))
+        calls.append(f"wrong += check_{vector.name}(memory + size / 2);")
+    text = "\n".join([*lines, *checks, MAIN.replace("CALLS", "\n    ".join(calls))])
+    header = "#define _GNU_SOURCE\n#include <stdint.h>\n#include <stddef.h>\n#include <stdbool.h>\n"
+    return header + "\n".join(intrinsics(re.findall(r"\w+", text))) + "\n" + text
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("level", LEVELS)
+def test_partial_vectors_touch_their_lanes_alone(level: str, tmp_path: Path) -> None:
+    missing = LEVELS[level].features.difference(listed_features())
+    if missing:
+        pytest.skip(f"the processor lacks {min(missing)}")
+    cc = compiler()
+    assert cc is not None
+    (tmp_path / "check.c").write_text(program())
+    library = tmp_path / "check.so"
+    flags = ["-std=c11", "-O2", f"-march={level}", "-Wno-psabi", "-shared", "-fPIC"]
+    subprocess.run([cc, *flags, "check.c", "-o", str(library)], cwd=tmp_path, check=True)
+    assert ctypes.CDLL(str(library)).check() == 0
