@@ -22,7 +22,7 @@ from polyopt.schedule.tree import Band, BandMember, Tree, bands, children, find_
 from polyopt.strategy.blocked_factorization import block_factorization
 from polyopt.strategy.column_strips import strip_columns
 from polyopt.strategy.contraction import contraction, find_roles
-from polyopt.strategy.extents import rank
+from polyopt.strategy.extents import growing_rank
 from polyopt.strategy.function_vectorization import vectorize_functions
 from polyopt.strategy.fusion import fuse_nests
 from polyopt.strategy.fusion_interchange import fuse_interchanged
@@ -113,11 +113,13 @@ def _candidates(source: Schedule, machine: Machine, *, split: bool = True) -> It
     apart = _with_rows(source, found, machine)
     if apart is not None:
         yield _finish(apart, machine, split=split)
-    if start is not source and jammed(found.schedule) < products(source):
+    if start is not source and count_tiled_contractions(found.schedule) < count_contractions(
+        source
+    ):
         unmoved = _sketch(source, machine)
-        if jammed(unmoved.schedule) > jammed(found.schedule):
+        if count_tiled_contractions(unmoved.schedule) > count_tiled_contractions(found.schedule):
             yield _finish(unmoved, machine, split=split)
-    is_serial = any(serial(found.schedule.tree)) and not jammed(found.schedule)
+    is_serial = any(serial(found.schedule.tree)) and not count_tiled_contractions(found.schedule)
     is_first = start is not source and not is_serial
     if is_first:
         yield _finish(found, machine, split=split)
@@ -145,7 +147,7 @@ def _with_rows(source: Schedule, found: _Sketch, machine: Machine) -> _Sketch | 
         if rows is not source:
             moved = _within_budget(str(affine), rows, lambda s: s.attempt(affine) or s)
             apart = _sketch(moved, machine)
-            if jammed(apart.schedule) > jammed(found.schedule):
+            if count_tiled_contractions(apart.schedule) > count_tiled_contractions(found.schedule):
                 return apart
     return None
 
@@ -187,13 +189,13 @@ def _sketch(start: Schedule, machine: Machine) -> _Sketch:
     ordered = _within_budget("the order of loops", start, contiguous_innermost)
     streamed = _within_budget("joint sweeps", ordered, lambda s: fuse_row_sweeps(s, machine))
     joint = frozenset(_labels(streamed.tree) - _labels(ordered.tree))
-    held = _within_budget("held sums", streamed, lambda s: hold_sums(s, machine, joint))
+    held = _within_budget("held sums", streamed, lambda s: block_sums(s, machine, joint))
     kept = joint if held is streamed else joint | _marked(held.tree)
     waiting = rows = frozenset[str]()
     with optional("sums in passes", BUDGET, part=MOST):
         waiting, rows = fusible_reductions(held, kept), row_sums(held, kept)
     later = kept | waiting | rows
-    summed = _within_budget("tiles of sums", held, lambda s: jam_sums(s, machine, later))
+    summed = _within_budget("tiles of sums", held, lambda s: tile_sums(s, machine, later))
     done = frozenset(_labels(summed.tree) - _labels(ordered.tree)) | _marked(summed.tree)
     return _Sketch(summed, done, waiting, rows)
 
@@ -210,7 +212,7 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
         turned = _within_budget("rows abreast", fused, lambda s: jam_row_sums(s, sketch.rows) or s)
         if turned is fused:
             others = frozenset(outer_bands(start.tree)) - sketch.rows
-            start = _within_budget("tiles of sums", start, lambda s: jam_sums(s, machine, others))
+            start = _within_budget("tiles of sums", start, lambda s: tile_sums(s, machine, others))
             done |= frozenset(_labels(start.tree) - _labels(sketch.schedule.tree))
             turned = _within_budget("fused nests", start, lambda s: _fuse(s, done | waiting))
         else:
@@ -225,7 +227,7 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
             "sums of columns", fused, lambda s: fuse_reductions(s, waiting, done, machine)
         )
         apart = frozenset(outer_bands(fused.tree)) - waiting
-        fused = _within_budget("tiles of sums", fused, lambda s: jam_sums(s, machine, apart))
+        fused = _within_budget("tiles of sums", fused, lambda s: tile_sums(s, machine, apart))
         done |= frozenset(_labels(fused.tree) - _labels(start.tree)) | _marked(fused.tree)
     whole = fused
     if split:
@@ -258,7 +260,7 @@ def _within_budget(
     return schedule
 
 
-def hold_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Schedule:
+def block_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Schedule:
     """Return `schedule` with sums over several loops blocked in registers, except in `skip`."""
     for label in outer_bands(schedule.tree):
         if label not in skip and label in _labels(schedule.tree):
@@ -266,7 +268,7 @@ def hold_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Sch
     return schedule
 
 
-def jam_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Schedule:
+def tile_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Schedule:
     """Return `schedule` with contractions and sums tiled in outer nests and inside time loops.
 
     Bands named in `skip` are left alone.
@@ -291,7 +293,7 @@ def jam_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Sche
     return schedule
 
 
-def jammed(schedule: Schedule) -> int:
+def count_tiled_contractions(schedule: Schedule) -> int:
     """Return the number of tiled contractions: those with register tiles of two loops."""
     return sum(
         isinstance(step, Separate)
@@ -302,7 +304,7 @@ def jammed(schedule: Schedule) -> int:
     )
 
 
-def products(schedule: Schedule) -> int:
+def count_contractions(schedule: Schedule) -> int:
     """Return the number of bands that are contractions, 0 when counting takes too long."""
     with optional("tiles of sums", BUDGET, part=MOST):
         return sum(find_roles(schedule, b.label) is not None for b in bands(schedule.tree))
@@ -337,11 +339,11 @@ def keeps_scalars_small(schedule: Schedule, scalars: Collection[str]) -> bool:
     one scalar, so that all together take no more memory than the arguments do.
     """
     held = any(isinstance(step, Separate) for step in schedule.trace)
-    ranks = (rank(array) for array in schedule.scop.arrays if array.role in ARGUMENTS)
+    ranks = (growing_rank(array) for array in schedule.scop.arrays if array.role in ARGUMENTS)
     widest = min(max(1, *ranks, 1), MAX_EXPANSION)
 
     def is_large(array: Array) -> bool:
-        is_deep = len(array.shape) > MAX_EXPANSION or rank(array) > widest
+        is_deep = len(array.shape) > MAX_EXPANSION or growing_rank(array) > widest
         return is_deep and array.name in scalars
 
     homes = contraction_loops(schedule.scop, schedule.tree, is_large)

@@ -121,7 +121,7 @@ def _in_blocks(
     for part in parts:
         product = _products(split, part, sizes)
         has_product = has_product or product is not None
-        split = product or _shared(split, part, sizes.block)
+        split = product or _with_parallel_strips(split, part, sizes.block)
     return split if has_product else None
 
 
@@ -194,7 +194,7 @@ def register_tile(label: str, sizes: BlockSizes) -> list[Transform]:
     ]
 
 
-def _shared(schedule: Schedule, label: str, strip: int) -> Schedule:
+def _with_parallel_strips(schedule: Schedule, label: str, strip: int) -> Schedule:
     """Return `schedule` with strips of a part's independent loop parallel, if there is one."""
     free = _free(find_band(schedule.tree, label))
     if free is None:
@@ -202,14 +202,14 @@ def _shared(schedule: Schedule, label: str, strip: int) -> Schedule:
     apart = _rows_and_columns(schedule, label, free)
     if apart is not None:
         for half in (f"{label}.0", f"{label}.1"):
-            apart = _shared(apart, half, strip)
+            apart = _with_parallel_strips(apart, half, strip)
         return apart
     moves: list[Transform] = [
         Interchange(f"{label}[{p}]", f"{label}[{p - 1}]") for p in range(free, 0, -1)
     ]
     steps = [*moves, Strip(f"{label}[0]", strip), Cut(label, 1), Parallelize(f"{label}[0]")]
     shared = schedule.attempt(*steps)
-    return schedule if shared is None else _abreast(shared, f"{label}.inner", min(ROWS, strip))
+    return schedule if shared is None else _jammed_rows(shared, f"{label}.inner", min(ROWS, strip))
 
 
 def _rows_and_columns(schedule: Schedule, label: str, free: int) -> Schedule | None:
@@ -233,7 +233,7 @@ def _rows_and_columns(schedule: Schedule, label: str, free: int) -> Schedule | N
     return schedule.attempt(Distribute(label, 0, at - len(kinds) if at == 1 else at))
 
 
-def _abreast(schedule: Schedule, label: str, rows: int) -> Schedule:
+def _jammed_rows(schedule: Schedule, label: str, rows: int) -> Schedule:
     """Return `schedule` with rows of a part unrolled and jammed, since one row alone has latency.
 
     Sums along rows get an accumulator each; other rows take each step one after the other.
@@ -244,7 +244,7 @@ def _abreast(schedule: Schedule, label: str, rows: int) -> Schedule:
     if len(band.members) != 3:
         return schedule
     if not all(_is_along_row(schedule, label, update) for update in updates):
-        return _in_turns(schedule, label, rows, updates)
+        return _step_by_step(schedule, label, rows, updates)
     tile, point = f"{label}.tile", f"{label}.point"
     steps: list[Transform] = [
         Tile(label, (rows,)),
@@ -263,7 +263,7 @@ def _abreast(schedule: Schedule, label: str, rows: int) -> Schedule:
     return jammed
 
 
-def _in_turns(schedule: Schedule, label: str, rows: int, updates: list[Statement]) -> Schedule:
+def _step_by_step(schedule: Schedule, label: str, rows: int, updates: list[Statement]) -> Schedule:
     """Return `schedule` with each step of the elimination run for several rows.
 
     The first loop moves across rows, another one along them, the third one counts the steps.

@@ -27,7 +27,9 @@ def with_epilogues(
     found = schedule.attempt(Cut(tile, 2))
     joined = 0
     while found is not None:
-        more = _begun(found, label, tile, batch, block) or _used(found, label, tile, batch, block)
+        more = _with_prologue(found, label, tile, batch, block) or _with_epilogue(
+            found, label, tile, batch, block
+        )
         if more is None:
             break
         found, label, tile = more
@@ -42,7 +44,7 @@ _Joint = tuple[Schedule, str, str]
 """A schedule, the outermost band of a joint nest, its band of tiles."""
 
 
-def _begun(
+def _with_prologue(
     schedule: Schedule, label: str, tile: str, batch: int, block: tuple[Size, ...]
 ) -> _Joint | None:
     """Return the schedule with the nest before, which initializes results, in the same blocks."""
@@ -55,10 +57,10 @@ def _begun(
     inner = f"{before}.inner" if batch else before
     steps += [Tile(inner, block), Fuse(f"{inner}.tile", tile, 2)]
     outer = before if batch else f"{inner}.tile"
-    return _joint(schedule, steps, outer, f"{inner}.tile", batch)
+    return _fused(schedule, steps, outer, f"{inner}.tile", batch)
 
 
-def _used(
+def _with_epilogue(
     schedule: Schedule, label: str, tile: str, batch: int, block: tuple[Size, ...]
 ) -> _Joint | None:
     """Return the schedule with the nest behind, which uses results, in the same blocks."""
@@ -69,10 +71,10 @@ def _used(
         return None
     steps: list[Transform] = [Fuse(label, after, batch)] if batch else []
     steps += [Tile(after, block), Fuse(tile, f"{after}.tile", 2)]
-    return _joint(schedule, steps, label, tile, batch)
+    return _fused(schedule, steps, label, tile, batch)
 
 
-def _joint(
+def _fused(
     schedule: Schedule, steps: Sequence[Transform], label: str, tile: str, batch: int
 ) -> _Joint | None:
     found = schedule.attempt(*steps)

@@ -15,7 +15,7 @@ from polyopt.schedule.tree import Band, BandMember
 NEAR = 16  # iterations that one loop may have and the other not, at each end
 
 
-def alike(domain: isl.UnionSet, one: Band, two: Band) -> int:
+def count_similar_loops(domain: isl.UnionSet, one: Band, two: Band) -> int:
     """Return how many outer loops of the bands differ by at most a few iterations, for all sizes.
 
     `domain` holds all instances.
@@ -23,24 +23,24 @@ def alike(domain: isl.UnionSet, one: Band, two: Band) -> int:
     """
     count = 0
     for a, b in zip(one.members, two.members, strict=False):
-        if not are_near(domain, a, b):
+        if not are_similar(domain, a, b):
             break
         count += 1
     return count
 
 
-def are_near(domain: isl.UnionSet, one: BandMember, two: BandMember) -> bool:
+def are_similar(domain: isl.UnionSet, one: BandMember, two: BandMember) -> bool:
     """Tell whether two loops differ by at most a few iterations, for all sizes."""
     first, second = _values(domain, one), _values(domain, two)
     here, there = first.intersect_params(second.params()), second.intersect_params(first.params())
     return here.is_subset(_widened(there)) and there.is_subset(_widened(here))
 
 
-def overlap(domain: isl.UnionSet, one: BandMember, two: BandMember) -> bool:
+def share_iterations(domain: isl.UnionSet, one: BandMember, two: BandMember) -> bool:
     """Tell whether two loops share more than a few iterations, or are similar."""
     both = _values(domain, one).intersect(_values(domain, two))
     away = both.apply(isl.UnionMap(f"{{ [x] -> [x + {NEAR}] }}"))
-    return not both.intersect(away).is_empty() or are_near(domain, one, two)
+    return not both.intersect(away).is_empty() or are_similar(domain, one, two)
 
 
 def _values(domain: isl.UnionSet, member: BandMember) -> isl.UnionSet:
@@ -54,6 +54,6 @@ def _widened(values: isl.UnionSet) -> isl.UnionSet:
     return values.apply(isl.UnionMap(f"{{ [x] -> [y] : x - {NEAR} <= y <= x + {NEAR} }}"))
 
 
-def rank(array: Array) -> int:
+def growing_rank(array: Array) -> int:
     """Return the number of extents of an array that are not constant."""
     return sum(not isinstance(extent, Const) for extent in array.shape)

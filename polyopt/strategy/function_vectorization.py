@@ -34,7 +34,7 @@ def vectorize_functions(schedule: Schedule, machine: Machine, skip: Collection[s
     """Return `schedule` with functions of sums in lanes, except in bands named in `skip`."""
     for label in [band.label for band in bands(schedule.tree)]:
         if label not in skip and any(band.label == label for band in bands(schedule.tree)):
-            schedule = _in_groups(schedule, label, machine) or schedule
+            schedule = _vectorized(schedule, label, machine) or schedule
     return schedule
 
 
@@ -75,7 +75,7 @@ def sums_and_functions(label: str, size: int, parts: list[bool]) -> list[Transfo
     return steps
 
 
-def _in_groups(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
+def _vectorized(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
     """Return `schedule` with the iterations of a band in groups, None where that is useless."""
     band = find_band(schedule.tree, label)
     if not isinstance(band.child, Sequence) or not band.members[-1].coincident:

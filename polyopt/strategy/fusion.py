@@ -28,7 +28,7 @@ from polyopt.schedule.tree import (
     find_band,
     statements_of,
 )
-from polyopt.strategy.extents import alike, overlap
+from polyopt.strategy.extents import count_similar_loops, share_iterations
 from polyopt.strategy.short_loop_unrolling import unroll_short, with_short_inside
 from polyopt.transforms import Fuse, Move
 
@@ -44,7 +44,7 @@ def fuse_nests(schedule: Schedule, skip: frozenset[str]) -> Schedule:
     refused = FailedPairs()
     while True:
         schedule = fuse_neighbours(schedule, skip, refused)
-        brought = _fuse_apart(schedule, skip)
+        brought = _fuse_with_producer(schedule, skip)
         if brought is None:
             return schedule
         schedule = brought
@@ -90,13 +90,13 @@ def fuse_neighbours(
     return schedule
 
 
-def _fuse_apart(schedule: Schedule, skip: frozenset[str]) -> Schedule | None:
+def _fuse_with_producer(schedule: Schedule, skip: frozenset[str]) -> Schedule | None:
     """Return `schedule` with one nest moved next to its producer and fused."""
     for labels in sequences(schedule.tree):
         for first, second in combinations(filter(None, labels), 2):
             if first in skip or second in skip or not _feeds(schedule, first, second):
                 continue
-            for moves in filter(None, ways(labels, first, second)):
+            for moves in filter(None, moves_together(labels, first, second)):
                 fused = fuse(schedule, first, second, moves)
                 if fused is not None:
                     return fused
@@ -118,7 +118,9 @@ def sequences(tree: Tree, *, in_order: bool = False) -> list[list[str | None]]:
     return found + [labels for more in inner for labels in more]
 
 
-def ways(labels: list[str | None], first: str, second: str) -> Iterator[tuple[Transform, ...]]:
+def moves_together(
+    labels: list[str | None], first: str, second: str
+) -> Iterator[tuple[Transform, ...]]:
     """Yield moves that make two nests of a sequence neighbours.
 
     The later one runs earlier, or the earlier one later.
@@ -162,12 +164,12 @@ def fuse(
     one, two = find_band(schedule.tree, first), find_band(schedule.tree, second)
     common = min(len(one.members), len(two.members))
     if moves or not _is_inside(schedule.tree, first):
-        near = alike(schedule.scop.domain, one, two)
+        near = count_similar_loops(schedule.scop.domain, one, two)
         common = near if moves or not near else common
     pairs = islice(zip(one.members, two.members, strict=False), common)
-    common = sum(1 for _ in takewhile(lambda p: overlap(schedule.scop.domain, *p), pairs))
+    common = sum(1 for _ in takewhile(lambda p: share_iterations(schedule.scop.domain, *p), pairs))
     for count in range(common, 0, -1):
-        if any(is_shared_out(nest, count) for nest in (one, two)):
+        if any(has_parallel_inner_loops(nest, count) for nest in (one, two)):
             continue
         if loses_lanes(schedule, one, two, count):
             continue
@@ -202,7 +204,7 @@ def _is_inside(tree: Tree, label: str) -> bool:
     return any(band.label == label for outer in bands(tree) for band in bands(outer.child))
 
 
-def is_shared_out(nest: Band, count: int) -> bool:
+def has_parallel_inner_loops(nest: Band, count: int) -> bool:
     """Tell whether loops inside the first `count` are parallel: fusion makes them sequential."""
     inner = nest.members[count:], *(band.members for band in bands(nest.child))
     return any(member.kind is LoopKind.PARALLEL for members in inner for member in members)
@@ -215,7 +217,7 @@ def loses_lanes(schedule: Schedule, one: Band, two: Band, count: int) -> bool:
     inner loops; where these are long, one function more is negligible.
     """
     for nest, other in ((one, two), (two, one)):
-        alone = _is_used_up(nest, count) and not _is_used_up(other, count)
+        alone = _has_no_inner_loops(nest, count) and not _has_no_inner_loops(other, count)
         if alone and _calls(schedule, nest.label) and _is_short(schedule, other, count):
             return True
     return False
@@ -236,7 +238,7 @@ def _is_short(schedule: Schedule, nest: Band, count: int) -> bool:
     return True
 
 
-def _is_used_up(nest: Band, count: int) -> bool:
+def _has_no_inner_loops(nest: Band, count: int) -> bool:
     return len(nest.members) == count and next(iter(bands(nest.child)), None) is None
 
 

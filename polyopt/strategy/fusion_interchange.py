@@ -14,8 +14,8 @@ from itertools import combinations
 
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import Band, find_band
-from polyopt.strategy.extents import are_near, rank
-from polyopt.strategy.fusion import read_in, sequences, statements_in, ways, written_in
+from polyopt.strategy.extents import are_similar, growing_rank
+from polyopt.strategy.fusion import moves_together, read_in, sequences, statements_in, written_in
 from polyopt.strategy.interchanges import order_steps
 from polyopt.transforms import Fuse
 
@@ -41,7 +41,7 @@ def _fused(schedule: Schedule, skip: Collection[str]) -> Schedule | None:
             for place in _places(schedule, one, two):
                 order = (place, *(p for p in range(len(two.members)) if p != place))
                 steps = order_steps(second, two, order)
-                for moves in ways(labels, first, second):
+                for moves in moves_together(labels, first, second):
                     fused = schedule.attempt(*moves, *steps, Fuse(first, second, 1))
                     if fused and find_band(fused.tree, first).members[0].coincident:
                         return fused
@@ -56,7 +56,7 @@ def _places(schedule: Schedule, one: Band, two: Band) -> list[int]:
         place
         for place in range(1, len(two.members) - 1)
         if two.members[place].coincident
-        and are_near(schedule.scop.domain, one.members[0], two.members[place])
+        and are_similar(schedule.scop.domain, one.members[0], two.members[place])
     ]
 
 
@@ -66,7 +66,8 @@ def _rereads(schedule: Schedule, first: str, second: str) -> bool:
         return False
     again = read_in(schedule, second)
     return any(
-        read.array in again and 2 <= rank(schedule.scop.array(read.array)) <= len(statement.iters)
+        read.array in again
+        and 2 <= growing_rank(schedule.scop.array(read.array)) <= len(statement.iters)
         for statement in statements_in(schedule, first)
         for read in statement.reads
     )

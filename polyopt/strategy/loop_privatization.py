@@ -28,11 +28,11 @@ def privatize_loops(schedule: Schedule) -> Schedule:
     """Return `schedule` with nests parallel whose iterations share only temporaries or sums."""
     for label in list(serial(schedule.tree)):
         if label in set(serial(schedule.tree)):
-            schedule = _alone(schedule, label) or schedule
+            schedule = _privatized(schedule, label) or schedule
     return schedule
 
 
-def _alone(schedule: Schedule, label: str) -> Schedule | None:
+def _privatized(schedule: Schedule, label: str) -> Schedule | None:
     """Return `schedule` with the outer loop of a nest parallel, None where it must not be.
 
     Copies have to be locals: they live in one iteration of the loops around all statements.

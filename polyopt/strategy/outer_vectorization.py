@@ -12,7 +12,7 @@ from polyopt import transforms
 from polyopt.ir.loops import LoopKind
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, bands, find_band
-from polyopt.strategy.short_loop_unrolling import adds_up, unroll_short
+from polyopt.strategy.short_loop_unrolling import is_reducing, unroll_short
 from polyopt.strategy.tiling import outer_bands
 from polyopt.strategy.vector import is_innermost, vector_gain
 from polyopt.transforms import Cut, Interchange, Tile, Vectorize
@@ -36,7 +36,7 @@ def _with_lanes(schedule: Schedule, label: str, skip: Collection[str]) -> Schedu
         return schedule
     band = find_band(schedule.tree, label)
     if is_innermost(band):
-        return (unroll_short(schedule, label) if adds_up(schedule, label) else None) or schedule
+        return (unroll_short(schedule, label) if is_reducing(schedule, label) else None) or schedule
     if not _has_lanes(schedule, band):
         found = _unrolled(schedule, label)
         if found is not None:

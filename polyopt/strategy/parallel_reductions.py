@@ -18,8 +18,14 @@ from polyopt.ir.scop import Statement
 from polyopt.ir.types import DType
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import Band, Tree, bands, children, find_band
-from polyopt.strategy.extents import alike
-from polyopt.strategy.fusion import loses_lanes, sequences, share_data, statements_in, ways
+from polyopt.strategy.extents import count_similar_loops
+from polyopt.strategy.fusion import (
+    loses_lanes,
+    moves_together,
+    sequences,
+    share_data,
+    statements_in,
+)
 from polyopt.strategy.short_loop_unrolling import has_uniform_trip_count, trip_count
 from polyopt.strategy.strides import Step, loop_moves
 from polyopt.transforms import Fuse, Interchange, Parallelize, Tile
@@ -33,7 +39,7 @@ def parallelize_reductions(schedule: Schedule, skip: Collection[str]) -> Schedul
     for label in list(serial(schedule.tree)):
         if label in skip or label not in {band.label for band in bands(schedule.tree)}:
             continue
-        schedule = _joined(schedule, label, skip) or schedule
+        schedule = _fused(schedule, label, skip) or schedule
     return schedule
 
 
@@ -89,7 +95,7 @@ def is_whole(schedule: Schedule, label: str, statement: Statement) -> bool:
     return all(move[write] is Step.INVARIANT for move in moves)
 
 
-def _joined(schedule: Schedule, label: str, skip: Collection[str]) -> Schedule | None:
+def _fused(schedule: Schedule, label: str, skip: Collection[str]) -> Schedule | None:
     """Return `schedule` with a nest's reductions parallel and other nests fused, or None."""
     found = _split(schedule, label)
     others = [] if found is None else _neighbours(schedule, label)
@@ -98,7 +104,7 @@ def _joined(schedule: Schedule, label: str, skip: Collection[str]) -> Schedule |
         if other in skip or other not in labels or not _has_same_loops(schedule, label, other):
             continue
         first, second = sorted((label, other), key=labels.index)
-        for moves in ways(labels, first, second):
+        for moves in moves_together(labels, first, second):
             fused = schedule.attempt(*moves, Fuse(first, second))
             split = None if fused is None else _split(fused, first)
             if fused is not None and split is not None:
@@ -122,4 +128,4 @@ def _has_same_loops(schedule: Schedule, one: str, two: str) -> bool:
     count = len(first.members)
     if loses_lanes(schedule, first, second, count):
         return False
-    return count == len(second.members) == alike(schedule.scop.domain, first, second)
+    return count == len(second.members) == count_similar_loops(schedule.scop.domain, first, second)

@@ -15,8 +15,13 @@ from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import Band, Leaf, Sequence, bands, find_band, only_statement
 from polyopt.strategy.contraction import find_roles
-from polyopt.strategy.extents import alike
-from polyopt.strategy.fusion import fuse_neighbours, is_shared_out, share_data, statements_in
+from polyopt.strategy.extents import count_similar_loops
+from polyopt.strategy.fusion import (
+    fuse_neighbours,
+    has_parallel_inner_loops,
+    share_data,
+    statements_in,
+)
 from polyopt.strategy.strides import Step, loop_moves
 from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import Fuse, Move, Parallelize
@@ -45,11 +50,11 @@ def fuse_reductions(
     for nest in outer_bands(schedule.tree):
         if nest in waiting or nest in skip or not waiting & set(outer_bands(schedule.tree)):
             continue
-        schedule = _joined(schedule, nest, waiting, machine) or schedule
+        schedule = _with_reductions(schedule, nest, waiting, machine) or schedule
     return schedule
 
 
-def _joined(
+def _with_reductions(
     schedule: Schedule, nest: str, waiting: frozenset[str], machine: Machine
 ) -> Schedule | None:
     """Return `schedule` with all possible reductions in the pass `nest`, or None."""
@@ -112,7 +117,11 @@ def _labels(schedule: Schedule) -> list[str]:
 def _may_join(schedule: Schedule, nest: str, label: str, rows: int) -> bool:
     """Tell whether the parallel nest `nest` runs over the rows of the reduction at `label`."""
     one, two = find_band(schedule.tree, nest), find_band(schedule.tree, label)
-    if len(one.members) < rows or not one.members[0].coincident or is_shared_out(one, rows):
+    if (
+        len(one.members) < rows
+        or not one.members[0].coincident
+        or has_parallel_inner_loops(one, rows)
+    ):
         return False
     if not share_data(schedule, nest, label):
         return False
@@ -120,7 +129,7 @@ def _may_join(schedule: Schedule, nest: str, label: str, rows: int) -> bool:
     later = _later(schedule, total.name)
     if later & {statement.name for statement in statements_in(schedule, nest)}:
         return False
-    return alike(schedule.scop.domain, one, two) >= rows
+    return count_similar_loops(schedule.scop.domain, one, two) >= rows
 
 
 def _later(schedule: Schedule, name: str) -> set[str]:

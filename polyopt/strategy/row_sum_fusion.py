@@ -16,7 +16,7 @@ from polyopt.ir.scop import Statement
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import Band, Filter, Sequence, bands, statements_of
 from polyopt.strategy.fusion import fuse
-from polyopt.strategy.short_loop_unrolling import adds_up
+from polyopt.strategy.short_loop_unrolling import is_reducing
 from polyopt.strategy.vector import is_innermost
 
 
@@ -54,7 +54,7 @@ def _is_sum(schedule: Schedule, part: Filter, skip: Collection[str]) -> bool:
     nest = part.child
     if not isinstance(nest, Band) or nest.label in skip or not is_innermost(nest):
         return False
-    return len(nest.members) == 1 and adds_up(schedule, nest.label)
+    return len(nest.members) == 1 and is_reducing(schedule, nest.label)
 
 
 def _statements(schedule: Schedule, part: Filter) -> list[Statement]:

@@ -59,7 +59,7 @@ def fuse_row_sweeps(schedule: Schedule, machine: Machine) -> Schedule:
         for one, two in _pairs(found):
             if used & {one.label, two.label}:
                 continue
-            joined = _joined(schedule, one, two, machine)
+            joined = _fused(schedule, one, two, machine)
             if joined is not None:
                 schedule = joined
                 used |= {one.label, two.label}
@@ -103,7 +103,7 @@ def _sweep(schedule: Schedule, label: str) -> _Sweep | None:
     return None
 
 
-def _joined(schedule: Schedule, one: _Sweep, two: _Sweep, machine: Machine) -> Schedule | None:
+def _fused(schedule: Schedule, one: _Sweep, two: _Sweep, machine: Machine) -> Schedule | None:
     """Return `schedule` with the two nests fused, a block of rows for each thread."""
     turned: list[Transform] = [
         Interchange(f"{sweep.label}[0]", f"{sweep.label}[1]")
@@ -113,7 +113,7 @@ def _joined(schedule: Schedule, one: _Sweep, two: _Sweep, machine: Machine) -> S
     first, second = one.label, two.label
     schedule = schedule.attempt(*turned) or schedule
     shared = [sweep.shared for sweep in (one, two) if sweep.shared is not None]
-    met = _brought_together(schedule, first, second)
+    met = _moved_together(schedule, first, second)
     if met is None:
         return None
     schedule, between = met
@@ -121,7 +121,11 @@ def _joined(schedule: Schedule, one: _Sweep, two: _Sweep, machine: Machine) -> S
         joint = schedule.attempt(Fuse(first, second, 2))
         if joint is not None:
             jammed = joint.attempt(*_groups(first))
-            return None if jammed is None else _dealt(jammed, f"{first}.tile[0]", shared, machine)
+            return (
+                None
+                if jammed is None
+                else _distributed_cyclically(jammed, f"{first}.tile[0]", shared, machine)
+            )
     if not all(_is_of_rows(schedule, label) for label in between):
         return None
     joint = schedule.attempt(*(Fuse(first, label, 1) for label in (*between, second)))
@@ -133,8 +137,8 @@ def _joined(schedule: Schedule, one: _Sweep, two: _Sweep, machine: Machine) -> S
     parts = [True, *(False for _ in between), True]
     jammed = joint.attempt(*sums_and_functions(first, rows, parts))
     if jammed is None:
-        return _dealt(joint, f"{first}[0]", shared, machine)
-    return _dealt(jammed, f"{first}.tile[0]", shared, machine)
+        return _distributed_cyclically(joint, f"{first}[0]", shared, machine)
+    return _distributed_cyclically(jammed, f"{first}.tile[0]", shared, machine)
 
 
 def _is_of_rows(schedule: Schedule, label: str) -> bool:
@@ -156,7 +160,9 @@ def _groups(label: str) -> list[Transform]:
     ]
 
 
-def _dealt(schedule: Schedule, rows: str, shared: list[str], machine: Machine) -> Schedule | None:
+def _distributed_cyclically(
+    schedule: Schedule, rows: str, shared: list[str], machine: Machine
+) -> Schedule | None:
     """Return `schedule` with rows distributed cyclically over the cores, with partial results."""
     if machine.cores == 1:
         return schedule
@@ -164,7 +170,7 @@ def _dealt(schedule: Schedule, rows: str, shared: list[str], machine: Machine) -
     return schedule.attempt(transforms.Deal(rows, machine.cores), *parts, Parallelize(rows))
 
 
-def _brought_together(
+def _moved_together(
     schedule: Schedule, first: str, second: str
 ) -> tuple[Schedule, list[str]] | None:
     """Return `schedule` with the second nest directly behind the first, or the nests left between.

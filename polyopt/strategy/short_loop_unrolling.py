@@ -58,7 +58,7 @@ def with_short_inside(schedule: Schedule, label: str) -> Schedule | None:
     return schedule.attempt(*steps) if steps else None
 
 
-def adds_up(schedule: Schedule, label: str) -> bool:
+def is_reducing(schedule: Schedule, label: str) -> bool:
     """Tell whether some loop of an innermost band moves no element that is written: it reduces."""
     _, domain = path_to(schedule.tree, schedule.scop, label)
     still = set(range(len(find_band(schedule.tree, label).members)))

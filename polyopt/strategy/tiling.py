@@ -70,7 +70,7 @@ def _parallelize(schedule: Schedule, label: str, machine: Machine, above: int) -
             return found
     found = _parallelize_inner(schedule, band, machine, above)
     if found is schedule and coincident is not None:
-        return _where_it_is(schedule, band, coincident) or schedule
+        return _parallelize_in_place(schedule, band, coincident) or schedule
     return found
 
 
@@ -81,7 +81,7 @@ def _parallelize_inner(schedule: Schedule, band: Band, machine: Machine, above: 
     return schedule
 
 
-def _where_it_is(schedule: Schedule, band: Band, position: int) -> Schedule | None:
+def _parallelize_in_place(schedule: Schedule, band: Band, position: int) -> Schedule | None:
     """Return `schedule` with a loop parallel in its place, unless it is contiguous."""
     if vector_gain(schedule, band.label, position) > 0:
         return None

@@ -16,7 +16,7 @@ from polyopt.schedule.contraction import contraction_nests
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Leaf, bands, find_band
 from polyopt.strategy.contraction import find_roles
-from polyopt.strategy.extents import alike
+from polyopt.strategy.extents import count_similar_loops
 from polyopt.strategy.fusion import fuse_neighbours, share_data, statements_in
 from polyopt.strategy.strides import Step, accesses, directions, loop_moves
 from polyopt.strategy.sums import ROWS, is_row_sum
@@ -134,7 +134,7 @@ def _goes_with(schedule: Schedule, nest: str, label: str) -> bool:
         if array in _dimensions_of_first_loop(schedule, one, statement)
     ]
     is_same = all(len(dims) == 1 and None not in dims for dims in common)
-    return bool(common) and is_same and alike(schedule.scop.domain, one, two) > 0
+    return bool(common) and is_same and count_similar_loops(schedule.scop.domain, one, two) > 0
 
 
 def _dimensions_of_first_loop(

@@ -85,14 +85,14 @@ def _in_tiles(
     if tiled is None:
         return None
     for before in (True, False):
-        while (joined := _joined(tiled, before, roles, sizes)) is not None:
+        while (joined := _with_adjacent_nests(tiled, before, roles, sizes)) is not None:
             tiled = joined
     result = _result(roles)
     rows, columns = thread_points(sizes)
     sides = ((result.index(roles.row), rows), (result.index(roles.column), columns))
     found: Schedule | None = tiled.schedule
     for point in tiled.points:
-        found = found and _dealt(found, point, sides, warp)
+        found = found and _distributed(found, point, sides, warp)
     if found is None:
         return None
     path = [band.label for band in bands_around(found, _statement(schedule, label))]
@@ -106,7 +106,7 @@ def _in_tiles(
     return gridded and (gridded.attempt(Swizzle(blocks[-2], blocks[-1], GROUP)) or gridded)
 
 
-def _dealt(
+def _distributed(
     schedule: Schedule,
     label: str,
     sides: tuple[tuple[int, ThreadPoints], ...],
@@ -149,7 +149,9 @@ def _tiled(schedule: Schedule, label: str, roles: Roles, sizes: TileSizes) -> _T
     return None if tiled is None else _Tiled(tiled, tile, len(result), (point,), written)
 
 
-def _joined(tiled: _Tiled, before: bool, roles: Roles, sizes: TileSizes) -> _Tiled | None:
+def _with_adjacent_nests(
+    tiled: _Tiled, before: bool, roles: Roles, sizes: TileSizes
+) -> _Tiled | None:
     """Return the tiles with a nest before or after them fused, if one fits."""
     siblings = sibling_labels(tiled.schedule.tree, tiled.joint) or [tiled.joint]
     own = siblings.index(tiled.joint)
@@ -171,7 +173,7 @@ def _with_nest(
     point = fresh_label(schedule.tree, f"{near.label}.point")
     size_of = _sizes(roles, sizes)
     pair = (tile, tiled.joint) if before else (tiled.joint, tile)
-    moved = _brought_near(schedule, label, tiled.joint, before)
+    moved = _moved_next_to(schedule, label, tiled.joint, before)
     joined = moved and moved.attempt(
         *order_steps(near.label, find_band(schedule.tree, near.label), near.order),
         Tile(near.label, tuple(size_of.get(p, 1) for p in _result(roles))),
@@ -185,7 +187,7 @@ def _with_nest(
     )
 
 
-def _brought_near(schedule: Schedule, label: str, joint: str, before: bool) -> Schedule | None:
+def _moved_next_to(schedule: Schedule, label: str, joint: str, before: bool) -> Schedule | None:
     """Return `schedule` with the nest `label` directly before or after the tiles."""
     pair = (label, joint) if before else (joint, label)
     return schedule if pair in adjacent(schedule.tree) else schedule.attempt(Move(*pair))
@@ -215,5 +217,7 @@ def _with_results(
     found = packed
     numbered = tuple(enumerate(sides[::-1] if roles.turned else sides))
     for label in () if packed is None else new_nests(packed, schedule):
-        found = found and _dealt(found, label, numbered[::-1] if roles.turned else numbered, warp)
+        found = found and _distributed(
+            found, label, numbered[::-1] if roles.turned else numbered, warp
+        )
     return found or schedule

@@ -81,7 +81,7 @@ def copy_operands(
             found: Schedule | None = packed
             for label in new_nests(packed, schedule):
                 turned = operand is not None and operand.is_turned and not fragments
-                found = found and _dealt(found, label, operand, turned)
+                found = found and _distributed(found, label, operand, turned)
             schedule = found or schedule
     return schedule
 
@@ -141,7 +141,7 @@ def _padding(operand: _Operand, threads: int) -> int:
     return min((wide * n for n in range(PADS)), key=lambda pad: (conflicts(pad), pad))
 
 
-def _dealt(
+def _distributed(
     schedule: Schedule, label: str, operand: _Operand | None, turned: bool
 ) -> Schedule | None:
     """Return `schedule` with a copy distributed to threads, some neighbours for each.

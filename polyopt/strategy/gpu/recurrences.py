@@ -152,7 +152,7 @@ def _is_along(statement: Statement) -> bool:
 def _mapped(schedule: Schedule, found: Recurrence, device: GpuModel) -> Schedule | None:
     """Return `schedule` with a recurrence tiled and mapped, or None where that is illegal."""
     with suppress(StepRefused):
-        joint = _joined(schedule, found) if found.rows else schedule
+        joint = _fused_with_users(schedule, found) if found.rows else schedule
         windows = [n for n in found.staged if found.rows and _is_temporary(joint, n)]
         for name in windows:
             rank = len(joint.scop.array(name).shape)
@@ -179,7 +179,7 @@ def _is_temporary(schedule: Schedule, name: str) -> bool:
     return schedule.scop.array(name).role is Role.TEMP
 
 
-def _joined(schedule: Schedule, found: Recurrence) -> Schedule:
+def _fused_with_users(schedule: Schedule, found: Recurrence) -> Schedule:
     """Return `schedule` with following nests that use the results fused."""
     labels = labels_in_sequence(schedule, found.label)
     for label in labels[labels.index(found.label) + 1 :]:
@@ -199,7 +199,7 @@ def _tiled(schedule: Schedule, found: Recurrence, windows: list[str], device: Gp
     rows, label = found.rows, found.label
     size = sum(schedule.scop.array(name).dtype.size for name in found.staged)
     if not rows:
-        return _alone(schedule, found, size, device)
+        return _single_row(schedule, found, size, device)
     count = min(device.block, device.threads, 2 * device.warp)
     if count * (LENGTH + WINDOW) * size > device.shared:
         count = min(count, device.warp)
@@ -216,7 +216,7 @@ def _tiled(schedule: Schedule, found: Recurrence, windows: list[str], device: Gp
     return apply_steps(schedule, Grid(tuple(f"{tile}[{position}]" for position in range(rows))))
 
 
-def _alone(schedule: Schedule, found: Recurrence, size: int, device: GpuModel) -> Schedule:
+def _single_row(schedule: Schedule, found: Recurrence, size: int, device: GpuModel) -> Schedule:
     """Return `schedule` with a single row copied by one block and followed by one thread."""
     if (SINGLE + WINDOW) * size > device.shared:
         raise StepRefused

@@ -267,10 +267,10 @@ def _warps(schedule: Schedule, parts: list[RowPart], rows: int, device: GpuModel
     """Return `schedule` with a warp for each row; raises `StepRefused`."""
     joins = []
     for part in parts:
-        schedule = _dealt(schedule, part, rows, device.warp)
+        schedule = _distributed(schedule, part, rows, device.warp)
         if part.sums is not None:
             joins.append(last_join(schedule))
-    schedule = _joined(schedule, parts, rows)
+    schedule = _fused(schedule, parts, rows)
     label = parts[0].label
     tile = fresh_label(schedule.tree, f"{label}.tile")
     point = fresh_label(schedule.tree, f"{label}.point")
@@ -294,13 +294,13 @@ def _blocks(
     """Return `schedule` with a block of `threads` threads for each row; raises `StepRefused`."""
     joins: tuple[str, ...] = ()
     for part in parts:
-        schedule = _dealt(schedule, part, rows, threads)
+        schedule = _distributed(schedule, part, rows, threads)
         if part.sums is not None:
             own: tuple[str, ...] = (last_join(schedule),)
             if threads > device.warp:
                 schedule, own = split_by_warps(schedule, own[0], device.warp)
             joins += own
-    schedule = _joined(schedule, parts, rows)
+    schedule = _fused(schedule, parts, rows)
     label = parts[0].label
     for part in parts:
         if part.lane is not None:
@@ -321,7 +321,7 @@ def _grid(label: str, rows: int) -> Grid:
     return Grid(tuple(f"{label}[{position}]" for position in range(rows)))
 
 
-def _dealt(schedule: Schedule, part: RowPart, rows: int, threads: int) -> Schedule:
+def _distributed(schedule: Schedule, part: RowPart, rows: int, threads: int) -> Schedule:
     """Return `schedule` with rows distributed to threads, a sum in parts; raises `StepRefused`."""
     band = find_band(schedule.tree, part.label)
     steps = order_steps(part.label, band, part.order)
@@ -332,7 +332,7 @@ def _dealt(schedule: Schedule, part: RowPart, rows: int, threads: int) -> Schedu
     return apply_steps(schedule, *steps) if steps else schedule
 
 
-def _joined(schedule: Schedule, parts: list[RowPart], rows: int) -> Schedule:
+def _fused(schedule: Schedule, parts: list[RowPart], rows: int) -> Schedule:
     """Return `schedule` with the parts fused over rows; raises `StepRefused`."""
     label = parts[0].label
     if len(parts) == 1:

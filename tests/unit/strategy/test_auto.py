@@ -162,8 +162,8 @@ def test_a_product_in_a_time_loop_is_tiled():
     """The affine scheduler makes rows outermost, where only a vector times a matrix is left."""
     scop = read(RECURRENT, "H[N, N]; W[N, N]; X[T, N]; C[N, N]", "N T")
     schedule = auto_schedule(scop, Machine(vector_bytes=8, vector_registers=8, l1=256, l2=512))
-    assert auto.products(source_schedule(scop)) == 1
-    assert auto.jammed(schedule) == 1
+    assert auto.count_contractions(source_schedule(scop)) == 1
+    assert auto.count_tiled_contractions(schedule) == 1
     assert_computes(scop, *schedule.trace)
 
 
@@ -221,7 +221,7 @@ def scores(score: str):
 def test_a_scalar_takes_the_room_of_an_argument_where_its_product_is_tiled():
     scop = scores("S[B, N, N]")
     schedule = automatic(scop)
-    assert auto.jammed(schedule) == 1
+    assert auto.count_tiled_contractions(schedule) == 1
     assert len(schedule.scop.array("value").shape) == 3
     assert_computes(scop, *schedule.trace)
 
@@ -252,7 +252,7 @@ def test_a_loop_that_begins_below_zero_keeps_nothing_from_running_in_parallel():
 def test_a_scalar_takes_no_more_room_than_any_argument():
     scop = scores("temp S[B, N, N]")
     schedule = automatic(scop)
-    assert auto.jammed(schedule) == 0
+    assert auto.count_tiled_contractions(schedule) == 0
     assert_computes(scop, *schedule.trace)
 
 

@@ -8,7 +8,7 @@ import pytest
 import polyopt as po
 from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
-from polyopt.strategy.auto import auto_schedule, jammed
+from polyopt.strategy.auto import auto_schedule, count_tiled_contractions
 from polyopt.strategy.reduction_skewing import skew_terms
 from polyopt.strategy.row_expansion import expand_rows, product_rows
 from polyopt.transforms import Affine, Expand, Fusion, Interchange, LayOut, Skew
@@ -82,7 +82,7 @@ def test_same_results_in_register_tiles(name):
     scop = read(*CASES[name], "N M")
     assert product_rows(scop) == ["t"]
     schedule = auto_schedule(scop, SMALL)
-    assert jammed(schedule) == 1
+    assert count_tiled_contractions(schedule) == 1
     assert any(isinstance(step, Expand) for step in schedule.trace)
     assert_computes(scop, *schedule.trace)
 
