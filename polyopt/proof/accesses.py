@@ -32,7 +32,7 @@ from polyopt.proof.coordinates import over_instance
 from polyopt.proof.instances import PlacedRun
 from polyopt.proof.reading import Run, RunTree
 from polyopt.proof.source import SourcePart
-from polyopt.proof.values import Match, Moved
+from polyopt.proof.values import Match, MovedAccess
 
 
 class Unproven(Exception):
@@ -164,7 +164,7 @@ def _homes_of(
 
 def _place(copies: Copies, tagged: Tagged, access: Access) -> Load | Symbol | None:
     """Return the storage of a run's access, or None when it is the source's element."""
-    moved = _moved(tagged, access)
+    moved = _new_place(tagged, access)
     if moved is not None:
         return moved.place
     if copies.homes.get(access.array):
@@ -219,12 +219,12 @@ def _at_one_place(copies: Copies, found: list[tuple[Tagged, Load | Symbol]]) -> 
         except NotAffine:
             continue
         others = [f for f, own in zip(found, indices, strict=True) if own != index]
-        if all(_goes_to(copies, tagged.run, place, relation) for tagged, place in others):
+        if all(_is_at(copies, tagged.run, place, relation) for tagged, place in others):
             return relation
     return None
 
 
-def _goes_to(copies: Copies, run: Run, place: Load | Symbol, relation: isl.Map) -> bool:
+def _is_at(copies: Copies, run: Run, place: Load | Symbol, relation: isl.Map) -> bool:
     here = copies.location(run, place)
     if here.dim(isl.dim_type.out) != relation.dim(isl.dim_type.out):
         return False
@@ -245,7 +245,7 @@ def _at_places(
     return coalesced(kept)
 
 
-def _moved(tagged: Tagged, access: Access) -> Moved | None:
+def _new_place(tagged: Tagged, access: Access) -> MovedAccess | None:
     """Return the new storage of a run's access, or None when it is the source's element."""
     if access.kind is not AccessKind.READ:
         return tagged.match.target

@@ -62,7 +62,7 @@ class _Chunk:
 def _merged(chunks: For, path: Path) -> Body | None:
     """Return the replacement of a loop over chunks, None for other loops."""
     found = _chunk(chunks)
-    if found is None or not _is_apart(found.loop):
+    if found is None or not _has_disjoint_iterations(found.loop):
         return None
     told = [c for node in found.chain if isinstance(node, If) for c in conjuncts(node.condition)]
     wanted = [c for c in told if _names(c, chunks.iter)]
@@ -157,7 +157,7 @@ def _holds(condition: Expr, path: Path) -> bool:
         return False
 
 
-def _is_apart(loop: For) -> bool:
+def _has_disjoint_iterations(loop: For) -> bool:
     """Tell whether iterations obviously access disjoint elements: their order is irrelevant.
 
     Other chunks are left for the proof to check their order.

@@ -57,7 +57,7 @@ def _check(part: SourcePart, nest: RunTree, matches: dict[int, Match]) -> Iterat
         array = part.array(name)
         if array is not None and not part.is_temporary(name) and name not in part.unordered:
             raise Unproven(name, "it is seen outside and declared in the loops")
-    sums = UnorderedSums.of(part, _apart(part, nest))
+    sums = UnorderedSums.of(part, _relocated_statements(part, nest))
     watched = _watched(part, nest, matches)
     theirs = source_events(part, sums, watched)
     found = LoopReader(part, nest, matches, sums, watched).read()
@@ -80,7 +80,7 @@ def _check(part: SourcePart, nest: RunTree, matches: dict[int, Match]) -> Iterat
     yield Claim(ClaimKind.CONCURRENCY, "all loops", Verdict.PROVEN, "")
 
 
-def _apart(part: SourcePart, nest: RunTree) -> frozenset[str]:
+def _relocated_statements(part: SourcePart, nest: RunTree) -> frozenset[str]:
     """Return the statements with instances that write other storage than in the source."""
     return frozenset(
         run.statement

@@ -119,11 +119,11 @@ def _check_arrays(program: Program, function: LoopFunction) -> None:
     for name, array in found.items():
         if array.role is not Role.TEMP and name not in wanted:
             raise _Differs(name, "the program has no such array")
-    if _seen(function.arrays) != _seen(program.arrays):
+    if _visible_arrays(function.arrays) != _visible_arrays(program.arrays):
         raise _Differs(function.name, "its arrays are in another order")
 
 
-def _seen(arrays: tuple[Array, ...]) -> list[str]:
+def _visible_arrays(arrays: tuple[Array, ...]) -> list[str]:
     """Return the arrays visible outside of the loops, in order."""
     return [array.name for array in arrays if array.role is not Role.TEMP]
 

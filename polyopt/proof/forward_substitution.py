@@ -67,7 +67,7 @@ def substitute_operands(body: Body, names: Iterator[str]) -> Body:
                     for name, dtype in zip(own, function.dtypes, strict=True)
                 )
                 found += (replace(node, array=array) for array in arrays)
-                rest = _undone(scope, node.array.name, function, own)
+                rest = _substituted(scope, node.array.name, function, own)
                 return (*found, *substitute_operands(rest, names))
         parts = tuple(substitute_operands(part, names) for part in bodies(node))
         found.append(with_bodies(node, parts) if parts else node)
@@ -82,7 +82,7 @@ class _Function:
     dtypes: tuple[DType, ...]
 
 
-def _parted(value: Expr) -> tuple[_Function, tuple[Load, ...]] | None:
+def _split_operands(value: Expr) -> tuple[_Function, tuple[Load, ...]] | None:
     """Return the arithmetic of a value and the elements in it; None for other values."""
     operands: list[Load] = []
 
@@ -120,7 +120,7 @@ def _function(array: str, scope: Body) -> _Function | None:
             return None
         if not isinstance(node, Assign) or node.target.array != array:
             continue
-        parted = _parted(node.value)
+        parted = _split_operands(node.value)
         is_plain = isinstance(node.target, Load) and not (node.is_async or node.is_atomic)
         if parted is None or not is_plain or node.statement or array in reads(node.value):
             return None
@@ -148,7 +148,7 @@ def _uses_whole(node: Node, array: str) -> bool:
             return any(isinstance(part, VectorLoad) and part.array == array for part in parts)
 
 
-def _undone(scope: Body, array: str, function: _Function, own: tuple[str, ...]) -> Body:
+def _substituted(scope: Body, array: str, function: _Function, own: tuple[str, ...]) -> Body:
     """Return the nodes after the declaration with `own` arrays in place of `array`."""
 
     def read(part: Expr) -> Expr | None:
@@ -164,13 +164,13 @@ def _undone(scope: Body, array: str, function: _Function, own: tuple[str, ...]) 
     found: list[Node] = []
     for node in scope:
         if isinstance(node, Assign) and node.target.array == array:
-            parted = _parted(node.value)
+            parted = _split_operands(node.value)
             assert parted is not None
             for name, operand in zip(own, parted[1], strict=True):
                 cell = Load(name, node.target.index, operand.dtype)
                 found.append(replace(node, target=cell, value=operand))
             continue
-        parts = tuple(_undone(part, array, function, own) for part in bodies(node))
+        parts = tuple(_substituted(part, array, function, own) for part in bodies(node))
         found.append(_renewed(with_bodies(node, parts) if parts else node, read))
     return tuple(found)
 

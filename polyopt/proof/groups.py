@@ -33,7 +33,7 @@ def groups_of(scop: Scop, body: Body) -> list[tuple[Scop, Body]]:
         return [(scop, body)]
     members = [*map(_of_statement, scop.statements), *map(_of_node, body)]
     count = len(scop.statements)
-    groups = _joined(members)
+    groups = _connected(members)
     if len(groups) == 1:
         return [(scop, body)]
     return [
@@ -47,7 +47,7 @@ def groups_of(scop: Scop, body: Body) -> list[tuple[Scop, Body]]:
 
 def _of_statement(statement: Statement) -> _Member:
     guard = () if statement.guard is None else (statement.guard,)
-    used = _used((statement.value, *guard, *statement.target.index))
+    used = _used_names((statement.value, *guard, *statement.target.index))
     sets = frozenset((statement.write.array,))
     return _Member(sets, used, frozenset((statement.name,)), statement.sizes)
 
@@ -59,7 +59,7 @@ def _of_node(node: Node) -> _Member:
     exprs += [expr for one in named for expr in one.instance]
     return _Member(
         frozenset(name for one in inner for name in _set_by(one)),
-        _used(exprs),
+        _used_names(exprs),
         frozenset(one.statement for one in named if one.statement),
         _sizes(exprs),
     )
@@ -76,7 +76,7 @@ def _set_by(node: Node) -> Iterator[str]:
             pass
 
 
-def _used(exprs: Iterable[Expr]) -> frozenset[str]:
+def _used_names(exprs: Iterable[Expr]) -> frozenset[str]:
     """Return the arrays, locals and scalars in expressions."""
     parts = [part for expr in exprs for part in walk(expr)]
     arrays = {part.array for part in parts if isinstance(part, Load | VectorLoad)}
@@ -87,7 +87,7 @@ def _sizes(exprs: Iterable[Expr]) -> frozenset[str]:
     return frozenset(p.name for expr in exprs for p in walk(expr) if isinstance(p, Param))
 
 
-def _joined(members: list[_Member]) -> list[list[int]]:
+def _connected(members: list[_Member]) -> list[list[int]]:
     """Return positions of members, grouped when one writes what another accesses."""
     changed = frozenset[str]().union(*(member.sets for member in members))
     above = list(range(len(members)))

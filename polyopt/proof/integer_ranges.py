@@ -89,7 +89,9 @@ def ranges_after(node: Node, spans: Spans) -> Spans:
                 if step is None or _is_counted(node, scalar, step)
             }
         case If():
-            return _joined([_through(part, spans) for part in bodies(node) if not _ends(part)])
+            return _union_of_branches(
+                [_through(part, spans) for part in bodies(node) if not _ends(part)]
+            )
         case While():
             return {s: span for s, span in spans.items() if _step(s, node.body) is None}
         case _:
@@ -133,7 +135,7 @@ def _ends(body: Body) -> bool:
     return bool(body) and isinstance(body[-1], Fail)
 
 
-def _joined(ways: list[Spans]) -> Spans:
+def _union_of_branches(ways: list[Spans]) -> Spans:
     """Return the ranges that hold on all branches."""
     if not ways:
         return {}

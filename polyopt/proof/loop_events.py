@@ -173,7 +173,7 @@ class LoopReader:
         name = f"run:{run.number}"
         target = self.places.location(run, run.target)
         value = _constant(run.value)
-        joined = _joined(run)
+        joined = _join_of(run)
         is_copy = isinstance(run.value, Load | Symbol) and run.value.dtype is run.target.dtype
         if run.path.data:
             joined, is_copy, value = None, False, None
@@ -239,7 +239,7 @@ def _constant(value: Expr) -> Const | None:
             return None
 
 
-def _joined(run: Run) -> tuple[BinaryOp, Expr] | None:
+def _join_of(run: Run) -> tuple[BinaryOp, Expr] | None:
     """Return operator and partial result of `x = x op partial`."""
     value = run.value
     if not isinstance(value, Binary) or value.op not in JOINING or value.left != run.target:

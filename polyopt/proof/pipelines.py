@@ -59,7 +59,7 @@ def without_pipelines(body: Body) -> Body:
     nodes = [node for node in nodes if not isinstance(node, Comment)]
     for position, node in enumerate(nodes):
         if isinstance(node, For) and node.pipeline is not None and position:
-            undone = _undone(nodes, position, node)
+            undone = _without_pipeline(nodes, position, node)
             if undone is not None:
                 return without_pipelines(undone)
     return tuple(nodes)
@@ -99,7 +99,7 @@ class _Stages:
         return None if wrong else found
 
 
-def _undone(nodes: list[Node], position: int, loop: For) -> Body | None:
+def _without_pipeline(nodes: list[Node], position: int, loop: For) -> Body | None:
     """Return the nodes around a pipeline without it, or None for other nodes."""
     declared = {n.array.name: n for n in nodes[:position] if isinstance(n, DeclareArray)}
     if loop.step != 1 or loop.kind is not LoopKind.SEQUENTIAL or not loop.body:
@@ -113,7 +113,7 @@ def _undone(nodes: list[Node], position: int, loop: For) -> Body | None:
     if count is None or count < 2:
         return None
     stages = _Stages(loop, count, arrays)
-    copies = _moved(ahead, stages)
+    copies = _own_copies(ahead, stages)
     used = stages.own(rest, Iter(loop.iter))
     if copies is None or used is None or not _may_move(copies, used, nodes[position - 1], stages):
         return None
@@ -143,7 +143,7 @@ def _count(node: DeclareArray) -> int | None:
             return None
 
 
-def _moved(ahead: If, stages: _Stages) -> Body | None:
+def _own_copies(ahead: If, stages: _Stages) -> Body | None:
     """Return the copies of iteration `iter`, if `ahead` are those of `count - 1` later."""
     loop = stages.loop
     later = add(Iter(loop.iter), integer(stages.count - 1))

@@ -156,7 +156,7 @@ class _Reader:
         while path is not None:
             outer.add(id(path))
             path = path.outer
-        for name in _used(run) & set(self.scopes):
+        for name in _used_storage(run) & set(self.scopes):
             scope, start = self.scopes[name]
             if id(scope) not in outer or run.number <= start:
                 raise Unreadable(f"{name} is used outside the body that declares it")
@@ -205,7 +205,7 @@ def read(body: Body, path: Path) -> RunTree:
     return nest
 
 
-def _used(run: Run) -> set[str]:
+def _used_storage(run: Run) -> set[str]:
     """Return the storage that a run and the conditions around it use."""
     parts = (p for e in (run.target, run.value, *run.path.data) for p in walk(e))
     places = (p for p in parts if isinstance(p, Load | Symbol))

@@ -55,7 +55,7 @@ def _pass(nodes: list[Node], names: Iterator[str]) -> list[Node]:
             continue
         copy = Iter(next(names))
         inner = tuple(
-            _moved(node, iter(step), copy)
+            _shifted_copy(node, iter(step), copy)
             for node, step in zip(nodes[start : start + width], steps, strict=True)
         )
         loop = For(copy.name, integer(0), integer(count), 1, LoopKind.UNROLL, inner, "copies")
@@ -196,7 +196,7 @@ def _steps(one: Expr, two: Expr) -> list[int] | None:
     return _all_steps(parts, others)
 
 
-def _moved(node: Node, steps: Iterator[int], copy: Iter) -> Node:
+def _shifted_copy(node: Node, steps: Iterator[int], copy: Iter) -> Node:
     """Return `node` with every index moved by its step times `copy`, in the order of `_steps`."""
     match node:
         case Assign():
@@ -207,11 +207,11 @@ def _moved(node: Node, steps: Iterator[int], copy: Iter) -> Node:
             return replace(node, target=target, value=value, instance=instance)
         case If():
             condition = _shifted(node.condition, steps, copy)
-            then = tuple(_moved(n, steps, copy) for n in node.then)
-            return If(condition, then, tuple(_moved(n, steps, copy) for n in node.otherwise))
+            then = tuple(_shifted_copy(n, steps, copy) for n in node.then)
+            return If(condition, then, tuple(_shifted_copy(n, steps, copy) for n in node.otherwise))
         case For():
             lower, upper = _shifted(node.lower, steps, copy), _shifted(node.upper, steps, copy)
-            body = tuple(_moved(n, steps, copy) for n in node.body)
+            body = tuple(_shifted_copy(n, steps, copy) for n in node.body)
             return replace(node, lower=lower, upper=upper, body=body)
         case _:
             raise AssertionError(node)

@@ -56,7 +56,7 @@ def _concurrent(body: tuple[Piece, ...]) -> Iterator[Loop]:
 
 
 def _is_shared(loop: Loop, uses: list[Use]) -> bool:
-    known = [(use, _is_private(loop.loop, use), _seen(loop.depth, use)) for use in uses]
+    known = [(use, _is_private(loop.loop, use), _elements_seen(loop.depth, use)) for use in uses]
     whole = _around([seen for _, _, seen in known])
     if not _meet(loop.depth, whole, whole):
         return False
@@ -108,7 +108,7 @@ def _around(maps: list[isl.Map]) -> isl.Map:
     return first.simple_hull().to_map()
 
 
-def _seen(depth: int, use: Use) -> isl.Map:
+def _elements_seen(depth: int, use: Use) -> isl.Map:
     """Return `{ [outer iterators, iterator] -> element }`."""
     inner = use.place.dim(_IN) - depth - 1
     return use.place.project_out(_IN, depth + 1, inner).reset_tuple_id(_IN)

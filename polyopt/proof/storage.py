@@ -39,7 +39,7 @@ def check_storage(
     """Return whether each array that moved keeps its dataflow."""
     claims: list[Claim] = []
     settled: set[str] = set()
-    moved = _moved(found)
+    moved = _moved_arrays(found)
     by_array: dict[str, list[int]] = {}
     for number, touch in enumerate(found):
         by_array.setdefault(touch.access.array, []).append(number)
@@ -65,7 +65,7 @@ def check_storage(
     return Storage(tuple(claims), frozenset(settled))
 
 
-def _moved(found: tuple[InstanceAccess, ...]) -> dict[str, None]:
+def _moved_arrays(found: tuple[InstanceAccess, ...]) -> dict[str, None]:
     """Return the arrays with accesses to other storage, in order."""
     return dict.fromkeys(touch.access.array for touch in found if touch.is_moved)
 
@@ -76,7 +76,7 @@ def _sharing(found: tuple[InstanceAccess, ...]) -> Iterator[tuple[str, ...]]:
     for touch in found:
         home = touch.relation.get_tuple_name(isl.dim_type.out)
         arrays.setdefault(str(home), set()).add(touch.access.array)
-    left = list(_moved(found))
+    left = list(_moved_arrays(found))
     while left:
         group = {left[0]}
         while True:

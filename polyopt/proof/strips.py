@@ -24,7 +24,7 @@ def _node(node: Node) -> Node:
     if not isinstance(node, For) or node.reductions:
         return node
     inner = _within(node, node.body)
-    if inner is None or _used(node, inner):
+    if inner is None or _is_used(node, inner):
         return node
     rest = _without(node.body, inner)
     return replace(inner, lower=node.lower, upper=node.upper, body=rest)
@@ -61,7 +61,7 @@ def _is_strip(strips: For, loop: For) -> bool:
     )
 
 
-def _used(strips: For, inner: For) -> bool:
+def _is_used(strips: For, inner: For) -> bool:
     """Tell whether anything but the bounds of `inner` depends on the strip."""
     for node in all_nodes(strips.body):
         if node is not inner and any(_names(e, strips.iter) for e in _expressions(node)):

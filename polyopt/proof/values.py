@@ -64,7 +64,7 @@ class Differs(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MovedAccess:
     """An access of the source (`load`, over the statement's iterators) and its new storage."""
 
     load: Load
@@ -75,8 +75,8 @@ class Moved:
 class Match:
     """How a run computes its statement: its reads of other storage, and its target."""
 
-    reads: tuple[Moved, ...]
-    target: Moved | None
+    reads: tuple[MovedAccess, ...]
+    target: MovedAccess | None
 
 
 def match_statement(statement: Statement, run: Run) -> Match:
@@ -87,9 +87,9 @@ def match_statement(statement: Statement, run: Run) -> Match:
     matcher = Matcher(values, run.path, _freedom(statement))
     matcher.guard(statement.guard, run.path.data)
     place = statement.target
-    target: Moved | None = None
+    target: MovedAccess | None = None
     if not isinstance(run.target, Load) or not matcher.same_element(place, run.target):
-        target = Moved(place, run.target)
+        target = MovedAccess(place, run.target)
     matcher.value(statement.value, run.value)
     reads = tuple(dict.fromkeys(matcher.moved))
     if len({moved.load for moved in reads}) != len(reads):
@@ -114,7 +114,7 @@ class Matcher:
     values: Mapping[str, Expr]
     path: Path
     freedom: Freedom
-    moved: list[Moved] = field(default_factory=list)
+    moved: list[MovedAccess] = field(default_factory=list)
 
     # -- conditions on data
 
@@ -274,7 +274,7 @@ class Matcher:
         if not isinstance(found, Load | Symbol) or found.dtype is not want.dtype:
             raise Differs(f"{show(found)} instead of {show(want)}")
         if not isinstance(found, Load) or not self.same_element(want, found):
-            self.moved.append(Moved(want, found))
+            self.moved.append(MovedAccess(want, found))
 
     def same_element(self, want: Load, found: Load) -> bool:
         """Tell whether two accesses are to one element."""

@@ -43,7 +43,7 @@ def _changed(scop: Scop) -> Scop:
     for array in scop.arrays:
         if array.role is Role.TEMP and array.dtype.is_float and not array.dtype.is_half:
             found = _found(scop, array)
-            if found is not None and _is_alone(scop, found):
+            if found is not None and _is_exclusive(scop, found):
                 scop = _in_place(scop, found)
     return scop
 
@@ -158,7 +158,7 @@ def _same_instances(one: Statement, other: Statement) -> bool:
     return bool(one.domain.reset_tuple_id().is_equal(other.domain.reset_tuple_id()))
 
 
-def _is_alone(scop: Scop, found: _Sum) -> bool:
+def _is_exclusive(scop: Scop, found: _Sum) -> bool:
     """Tell whether sums do not overlap, and nothing else accesses the element during one."""
     length = max(len(s.order) for s in scop.statements)
     during = _during(found, length)

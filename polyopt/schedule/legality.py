@@ -281,11 +281,11 @@ def _across(
                 return None
         return found if crossed else None
 
-    moved = _moved(tree, before)
+    moved = _reordered_statements(tree, before)
     return union(turned(pairs) for pairs in pending.touching(moved) if not pairs.sort.is_free)
 
 
-def _moved(tree: Sequence, before: Mapping[int, int]) -> frozenset[str]:
+def _reordered_statements(tree: Sequence, before: Mapping[int, int]) -> frozenset[str]:
     """Return the statements of new parts, or of all parts if old ones changed places."""
     old = [part for part in tree.parts if id(part.domain) in before]
     order = [before[id(part.domain)] for part in old]

@@ -40,11 +40,11 @@ MAX_COST = 12
 def privatize(scop: Scop) -> Scop:
     """Return `scop` with scalar temporaries forwarded or expanded wherever dataflow allows.
 
-    Arrays with several webs are split first (`_apart`).
+    Arrays with several webs are split first (`_split_webs`).
     """
     for array in scop.arrays:
         if array.role is Role.TEMP and array.shape:
-            scop = _apart(scop, array) or scop
+            scop = _split_webs(scop, array) or scop
     originals = scop.arrays
     for array in scop.arrays:
         if array.role is Role.TEMP and not array.shape:
@@ -123,7 +123,7 @@ def _iterator(statement: Statement, name: str) -> isl.Aff:
     return isl.Aff.var_on_domain(local, isl.dim_type.set, statement.iters.index(name))
 
 
-def _apart(scop: Scop, array: Array) -> Scop | None:
+def _split_webs(scop: Scop, array: Array) -> Scop | None:
     """Give each web of a temporary an array of its own (Muchnick, "Advanced compiler design and
     implementation", 1997, section 16.3).
 
@@ -298,7 +298,7 @@ def _expand(scop: Scop, array: Array) -> Scop | None:
         count = min(count, 1)
     ranges = _ranges(statements, count, scop)
     count = len(ranges)
-    if count == 0 or (array.shape and not _blocks_alone(scop, array, statements, count)):
+    if count == 0 or (array.shape and not _blocks_parallel_loops(scop, array, statements, count)):
         return None
     shape = tuple(extent for _, extent in ranges)
 
@@ -326,7 +326,9 @@ def _expand(scop: Scop, array: Array) -> Scop | None:
     )
 
 
-def _blocks_alone(scop: Scop, array: Array, statements: list[Statement], count: int) -> bool:
+def _blocks_parallel_loops(
+    scop: Scop, array: Array, statements: list[Statement], count: int
+) -> bool:
     """Tell whether only temporaries, including `array`, make `count` outer loops sequential."""
     own = set(loop_iterators(statements[0], count))
     nest = [s for s in scop.statements if shared_loops([statements[0], s]) >= count]

@@ -38,7 +38,7 @@ def rebased(scop: Scop, tree: Tree, known: Scop | None = None) -> Scop:
     """
     answers = _answers(known or scop)
     orders, is_total = _times(scop, tree, answers)
-    levels = [level for level in range(max(map(len, orders), default=0)) if _tells(orders, level)]
+    levels = [level for level in range(max(map(len, orders), default=0)) if _varies(orders, level)]
     statements = []
     for position, (statement, order) in enumerate(zip(scop.statements, orders, strict=True)):
         told = tuple(order[level] for level in levels) if order else ()
@@ -68,7 +68,7 @@ def _answers(scop: Scop) -> _Answers:
     return found
 
 
-def _tells(orders: list[tuple[Expr, ...]], level: int) -> bool:
+def _varies(orders: list[tuple[Expr, ...]], level: int) -> bool:
     """Tell whether a level is not the same constant for all statements."""
     values = {order[level] for order in orders if order}
     return len(values) > 1 or not all(isinstance(value, Const) for value in values)
@@ -180,7 +180,7 @@ def _read(
         told.append(value)
         time.append(_level(value, statement, params))
     time += [integer(0)] * (length - len(time))
-    return tuple(time), _tells_apart(told, domain)
+    return tuple(time), _is_injective(told, domain)
 
 
 def _own(loop: BandMember, statement: str) -> isl.PwAff:
@@ -192,11 +192,11 @@ def _own(loop: BandMember, statement: str) -> isl.PwAff:
     )
 
 
-def _tells_apart(values: list[isl.PwAff], domain: isl.Set) -> bool:
+def _is_injective(values: list[isl.PwAff], domain: isl.Set) -> bool:
     """Tell whether no two instances of `domain` have the same `values`."""
     sums = [total for value in values if (total := _one_sum(value)) is not None]
-    left = _untold(sums, domain)
-    if not left or not _untold([*sums, *_constants(domain)], domain):
+    left = _undetermined_dimensions(sums, domain)
+    if not left or not _undetermined_dimensions([*sums, *_constants(domain)], domain):
         return True
     times = isl.Map.from_domain(domain)
     for value in values:
@@ -204,7 +204,7 @@ def _tells_apart(values: list[isl.PwAff], domain: isl.Set) -> bool:
     return bool(times.is_injective())
 
 
-def _untold(sums: list[isl.Aff], domain: isl.Set) -> set[int]:
+def _undetermined_dimensions(sums: list[isl.Aff], domain: isl.Set) -> set[int]:
     """Return dimensions that may differ where `sums` are equal, a superset."""
     left = set(range(domain.dim(isl.dim_type.set)))
     found = True

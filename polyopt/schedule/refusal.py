@@ -42,7 +42,10 @@ def refusal(
         witness=witness,
         repair=repair,
         loc=target.loc,
-        notes=(*describe(witness, scop, str(step)), *_kept(scop, dependences, violation)),
+        notes=(
+            *describe(witness, scop, str(step)),
+            *_fixed_order_note(scop, dependences, violation),
+        ),
         hint=_hint(violation) if repair is None else str(repair),
     )
 
@@ -63,7 +66,9 @@ def _reason(violation: Violation) -> tuple[str, str]:
             assert_never(violation.fault)
 
 
-def _kept(scop: Scop, dependences: Dependences, violation: Violation) -> tuple[str, ...]:
+def _fixed_order_note(
+    scop: Scop, dependences: Dependences, violation: Violation
+) -> tuple[str, ...]:
     """Return a note if only reductions in a fixed order are violated."""
     broken = [
         dependence

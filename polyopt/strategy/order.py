@@ -22,7 +22,7 @@ def contiguous_innermost(schedule: Schedule) -> Schedule:
         if len(band.members) > 1 and band.permutable:
             steps = contiguous_last(schedule, label)
             schedule = (schedule.attempt(*steps) if steps else None) or schedule
-            steps = far_first(schedule, label)
+            steps = by_dimensions(schedule, label)
             schedule = (schedule.attempt(*steps) if steps else None) or schedule
     return schedule
 
@@ -38,7 +38,7 @@ def contiguous_last(schedule: Schedule, label: str) -> list[Transform]:
     return [Interchange(f"{label}[{p}]", f"{label}[{p + 1}]") for p in range(best, last)]
 
 
-def far_first(schedule: Schedule, label: str) -> list[Transform]:
+def by_dimensions(schedule: Schedule, label: str) -> list[Transform]:
     """Return the interchanges that sort independent loops by the dimensions they move along.
 
     One loop goes before another if some array has their dimensions in this order and none in the

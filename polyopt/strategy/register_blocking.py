@@ -137,15 +137,15 @@ def _with_adjacent_nests(schedule: Schedule, label: str) -> tuple[Schedule, str]
     count = len(find_band(schedule.tree, label).members)
     before = next((one for one, two in adjacent(schedule.tree) if two == label), None)
     if before is not None and written_in(schedule, before) & written_in(schedule, label):
-        fused = _joined(schedule, before, label, count)
+        fused = _fused(schedule, before, label, count)
         schedule, label = (fused, before) if fused is not None else (schedule, label)
     after = next((two for one, two in adjacent(schedule.tree) if one == label), None)
     if after is not None and written_in(schedule, label) & read_in(schedule, after):
-        schedule = _joined(schedule, label, after, count) or schedule
+        schedule = _fused(schedule, label, after, count) or schedule
     return schedule, label
 
 
-def _joined(schedule: Schedule, first: str, second: str, count: int) -> Schedule | None:
+def _fused(schedule: Schedule, first: str, second: str, count: int) -> Schedule | None:
     """Return `schedule` with two nests fused where that leaves independent loops independent."""
     one, two = find_band(schedule.tree, first), find_band(schedule.tree, second)
     fused = schedule.attempt(Fuse(first, second, count))

@@ -65,7 +65,7 @@ def blocked_closure(schedule: Schedule, label: str, machine: Machine) -> Schedul
         pieces = _split(stripped, update, tuple(range(len(_band(stripped, update).members))), block)
         stripped = pieces.schedule
         far += pieces.far
-    apart = _far_last(stripped, label, far)
+    apart = _distributed_far_nests(stripped, label, far)
     if apart is None:
         return None
     found, labels = apart
@@ -119,7 +119,9 @@ def _halves(
     return found, low, high
 
 
-def _far_last(schedule: Schedule, label: str, far: list[str]) -> tuple[Schedule, list[str]] | None:
+def _distributed_far_nests(
+    schedule: Schedule, label: str, far: list[str]
+) -> tuple[Schedule, list[str]] | None:
     """Return the nests `far` distributed behind the others, in loops over k, and their labels.
 
     The legality check decides whether the steps of the block may run without them.

@@ -41,7 +41,7 @@ def row_sums(schedule: Schedule, skip: Collection[str]) -> frozenset[str]:
     return frozenset(
         label
         for label in found
-        if any(_goes_with(schedule, other, label) for other in labels if other not in found)
+        if any(_shares_rows(schedule, other, label) for other in labels if other not in found)
     )
 
 
@@ -120,7 +120,7 @@ def _has_temporary_rows(schedule: Schedule, label: str) -> bool:
     )
 
 
-def _goes_with(schedule: Schedule, nest: str, label: str) -> bool:
+def _shares_rows(schedule: Schedule, nest: str, label: str) -> bool:
     """Tell whether `nest` runs in parallel over the rows of the sum at `label`."""
     one, two = find_band(schedule.tree, nest), find_band(schedule.tree, label)
     if not one.members[0].coincident or not share_data(schedule, nest, label):

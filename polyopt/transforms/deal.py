@@ -37,13 +37,13 @@ class Deal:
 
     def rewrite(self, tree: Tree, scop: Scop) -> Tree:
         """Return the tree with the loop split; raises `ScheduleError` PO0301 to PO0303."""
-        return strip_mine(tree, self.loop, self.size, str(self), _halves)
+        return strip_mine(tree, self.loop, self.size, str(self), _lanes_and_rounds)
 
     def __str__(self) -> str:
         return f"deal({self.loop}, {self.size})"
 
 
-def _halves(old: BandMember, size: int) -> tuple[BandMember, BandMember]:
+def _lanes_and_rounds(old: BandMember, size: int) -> tuple[BandMember, BandMember]:
     rounds = tile_index(old.schedule, size)
     hands = old.schedule.sub(rounds.scale_val(isl.Val(size)))
     return BandMember(hands, f"{old.name}_lane"), BandMember(rounds, f"{old.name}_tile")

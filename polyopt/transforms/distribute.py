@@ -78,7 +78,7 @@ class Distribute:
         count = self.count or len(band.members)
         outer, inner = band.members[:-count], band.members[-count:]
         parts = []
-        for number, part in enumerate(_joined(body.parts, self.together)):
+        for number, part in enumerate(_merged_parts(body.parts, self.together)):
             label = fresh_label(tree, f"{band.label}.{number}")
             members = tuple(_restricted(member, part) for member in inner)
             parts.append(Filter(part.domain, _merge(Band(label, members, part.child))))
@@ -101,7 +101,7 @@ class Distribute:
         return f"distribute({self.band}{count}{together})"
 
 
-def _joined(parts: tuple[Filter, ...], together: int) -> tuple[Filter, ...]:
+def _merged_parts(parts: tuple[Filter, ...], together: int) -> tuple[Filter, ...]:
     """Return the parts, the first ones as a single part; the last ones where it is negative."""
     if together < 0:
         return (*parts[:together], _one(parts[together:]))

@@ -61,7 +61,7 @@ class Embed:
         value = around.members[ref.position].schedule
         _, own = path_to(tree, scop, self.band)
         _, domain = path_to(tree, scop, around.label)
-        last = BandMember(_joined(inner.members[0].schedule, own, value, domain), _name(inner))
+        last = BandMember(_piecewise(inner.members[0].schedule, own, value, domain), _name(inner))
         body = around.child
         if isinstance(body, Sequence):
             parts = (
@@ -109,7 +109,7 @@ def _name(band: Band) -> str:
     return band.members[0].name
 
 
-def _joined(
+def _piecewise(
     inner: isl.UnionPwAff, own: isl.UnionSet, value: isl.UnionPwAff, domain: isl.UnionSet
 ) -> isl.UnionPwAff:
     """Return `inner` for the instances in `own`, `value` for the others of `domain`."""

@@ -55,7 +55,7 @@ class Hold(DataStep):
         settled: frozenset[str] = frozenset({array.name})
         for label in self._apart(tree):
             region = enter_nest(scop, tree, label, touching(scop, self.array))
-            held = _held(region, array, str(self))
+            held = _read_copies(region, array, str(self))
             if not held.copies:
                 raise ScheduleError(
                     "PO0331",
@@ -89,7 +89,7 @@ class Hold(DataStep):
 
 
 @dataclass(frozen=True, eq=False)
-class _Held:
+class _ReadCopies:
     """Copies for a nest, their loops, and the Scop in which the nest reads them.
 
     `is_settled`: the nest does not write copied elements in the same iteration of the loops around;
@@ -102,7 +102,7 @@ class _Held:
     is_settled: bool
 
 
-def _held(region: Region, array: Array, step: str) -> _Held:
+def _read_copies(region: Region, array: Array, step: str) -> _ReadCopies:
     """Return the copies of what a nest reads of an array."""
     inside = region.scop
     written = _written(region, array.name)
@@ -120,7 +120,7 @@ def _held(region: Region, array: Array, step: str) -> _Held:
         taken = [s.name for s in (*inside.statements, *copies)]
         copies.append(local.copy(fresh_name(f"{array.name}_hold", taken), cells, out=False))
         nests.append(local.nest(copies[-1]))
-    return _Held(inside, tuple(copies), tuple(nests), is_settled)
+    return _ReadCopies(inside, tuple(copies), tuple(nests), is_settled)
 
 
 def _reads(region: Region, array: str) -> Iterator[tuple[str, Access]]:

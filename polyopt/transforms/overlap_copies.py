@@ -45,7 +45,7 @@ class Copier:
         cell = self.local.cell(tiles, index)
         element = Load(array.name, index, array.dtype)
         space = set_space(self.params, name, iters)
-        places = places_of(isl.Set.universe(space), (*tiles, *index))
+        places = subscripts_of(isl.Set.universe(space), (*tiles, *index))
         domain = coalesced(places.intersect_range(where.reset_tuple_id()).domain())
         target, value = (element, cell) if out else (cell, element)
         return copy_of(name, iters, domain, target, value)
@@ -61,7 +61,7 @@ def copy_of(
 
 def lifted(space: isl.Space, names: Iterable[str], values: isl.Set) -> isl.Set:
     """Return the points of `space` whose coordinates `names` are in `values`."""
-    places = places_of(isl.Set.universe(space), tuple(map(Iter, names)))
+    places = subscripts_of(isl.Set.universe(space), tuple(map(Iter, names)))
     return places.intersect_range(values.reset_tuple_id()).domain()
 
 
@@ -70,7 +70,7 @@ def space_of(params: tuple[str, ...], names: tuple[str, ...]) -> isl.Space:
     return set_space(params, "", names).reset_tuple_id(isl.dim_type.set)
 
 
-def places_of(domain: isl.Set, index: Sequence[Expr]) -> isl.Map:
+def subscripts_of(domain: isl.Set, index: Sequence[Expr]) -> isl.Map:
     """Return `{ point of the domain -> [index] }`."""
     return index_map(domain, "", index).reset_tuple_id(isl.dim_type.out)
 

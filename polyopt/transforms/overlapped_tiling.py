@@ -23,7 +23,14 @@ from polyopt.schedule.rebase import rebased
 from polyopt.transforms.footprint import hull_box
 from polyopt.transforms.halo import Halo, NoHalo, distances, halos
 from polyopt.transforms.local import Local
-from polyopt.transforms.overlap_copies import Copier, between, copy_of, lifted, places_of, space_of
+from polyopt.transforms.overlap_copies import (
+    Copier,
+    between,
+    copy_of,
+    lifted,
+    space_of,
+    subscripts_of,
+)
 from polyopt.transforms.ping_pong import Phase, PingPong
 from polyopt.transforms.region import Region, fresh_name
 
@@ -107,7 +114,7 @@ class OverlapPlan:
 
     def _elements(self, statement: Statement, index: Sequence[Expr]) -> isl.Set:
         values = self.region.values[statement.name][: len(self.outer)]
-        return places_of(self._domain(statement), (*values, *index)).range()
+        return subscripts_of(self._domain(statement), (*values, *index)).range()
 
     def _domain(self, statement: Statement) -> isl.Set:
         return statement.domain.intersect_params(self.region.scop.context)
@@ -116,7 +123,8 @@ class OverlapPlan:
     def times(self) -> isl.Set:
         """`{ [outer, time] }`."""
         found = [
-            places_of(self._domain(s), self.region.values[s.name]).range() for s in self.statements
+            subscripts_of(self._domain(s), self.region.values[s.name]).range()
+            for s in self.statements
         ]
         whole = found[0]
         for one in found[1:]:
@@ -130,7 +138,7 @@ class OverlapPlan:
             for s in self.statements:
                 if s.target.array == name:
                     place = (*self.region.values[s.name], *s.target.index)
-                    own = places_of(self._domain(s), place).range()
+                    own = subscripts_of(self._domain(s), place).range()
                     steps = own if steps is None else steps.union(own)
             assert steps is not None
             space = space_of(self.params, (*self.outer, "$t", *self.elements))
@@ -229,8 +237,8 @@ class OverlapPlan:
         """Return `{ [tiles, element] }` of the phase with the last time step."""
         space = space_of(self.params, (*self.outer, "$t"))
         whole = isl.Set.universe(space).intersect(lifted(space, (*self.outer, "$t"), self.times))
-        around = places_of(whole, tuple(map(Iter, self.outer))).reverse()
-        final = around.apply_range(places_of(whole, (Iter("$t"),))).lexmax()
+        around = subscripts_of(whole, tuple(map(Iter, self.outer))).reverse()
+        final = around.apply_range(subscripts_of(whole, (Iter("$t"),))).lexmax()
         ends = final.wrap().flatten()
         pairs = space_of(self.params, (*self.tiles[: len(self.outer) + 1], "$t"))
         result = lifted(pairs, (*self.outer, "$t"), ends)
@@ -324,7 +332,7 @@ class OverlapPlan:
         domain = own.intersect_range(statement.domain).domain()
         place = (*around[:first], *map(Iter, self.tiles[first:]), *[integer(0)] * len(self.sizes))
         exists = self.running.project_out(isl.dim_type.set, len(self.tiles), len(self.sizes))
-        tiles = places_of(everything, place[: len(self.tiles)])
+        tiles = subscripts_of(everything, place[: len(self.tiles)])
         domain = domain.intersect(tiles.intersect_range(exists.reset_tuple_id()).domain())
         start = self._start(number)
         left = sub(add(start, integer(self.steps - 1)), around[-1])
@@ -353,7 +361,7 @@ class OverlapPlan:
     def _local(self, region: Region, array: str, number: int, step: str) -> Local:
         space = self.near(self.margins(array))
         touched = index_map(space, array, tuple(map(Iter, self.elements)))
-        domain = places_of(space, tuple(map(Iter, self.tiles)))
+        domain = subscripts_of(space, tuple(map(Iter, self.tiles)))
         boxes = domain.reverse().apply_range(touched)
         wish = f"{array}_{NAMES[number]}"
         return Local.around(region, region.scop.array(array), boxes, wish, step)

@@ -67,7 +67,7 @@ class Recompute(DataStep):
         kept_same = {name: origin for name, origin in same.items() if name in kept}
         return RewrittenProgram(new, placed, kept_same, again=again_names)
 
-    def _again(self, region: Region, array: Array, ref: LoopRef) -> _Again:
+    def _again(self, region: Region, array: Array, ref: LoopRef) -> _Recomputed:
         """Return the instances to recompute; raises `ScheduleError` PO0331, PO0334."""
         readers = [region.scop.statement(name) for name in region.values]
         if not readers:
@@ -83,7 +83,7 @@ class Recompute(DataStep):
                 raise self._refused(f"{ref} computes {array.name} itself", statement)
             if statement.guard is not None or not statement.write.exact:
                 raise self._refused("its values depend on conditions or subscripts", statement)
-        return _Again.of(region, array)
+        return _Recomputed.of(region, array)
 
     def _refused(self, reason: str, statement: Statement) -> ScheduleError:
         return ScheduleError(
@@ -98,7 +98,7 @@ class Recompute(DataStep):
 
 
 @dataclass(frozen=True, eq=False)
-class _Again:
+class _Recomputed:
     """Instances to recompute: `needed` is, by producer, { values of the loops -> instance }.
 
     `touched` is { values of the loops -> element } of all their accesses.
@@ -109,7 +109,7 @@ class _Again:
     touched: isl.Map
 
     @staticmethod
-    def of(region: Region, array: Array) -> _Again:
+    def of(region: Region, array: Array) -> _Recomputed:
         wanted = _wanted(region, array.name)
         needed: dict[str, isl.Map] = {}
         touched: list[isl.Map] = []
@@ -124,7 +124,7 @@ class _Again:
         whole = touched[0]
         for part in touched[1:]:
             whole = whole.union(part)
-        return _Again(region, needed, coalesced(whole))
+        return _Recomputed(region, needed, coalesced(whole))
 
     def statement(self, local: Local, name: str) -> Statement:
         """Return the copy of a producer; its first iterators are the loops."""

@@ -91,7 +91,7 @@ def _entered(scop: Scop, tree: Tree, label: str, position: int, chosen: Iterable
         statements.append(entry.statement)
         moves.append(entry)
     changed = [move for move in moves if move.changed]
-    tree = _moved(tree, scop, members, changed) if changed else tree
+    tree = _renamed_tree(tree, scop, members, changed) if changed else tree
     return Region(
         replace(scop, statements=tuple(statements)),
         tree,
@@ -242,7 +242,9 @@ def _extended(
     return coalesced(domain)
 
 
-def _moved(tree: Tree, scop: Scop, members: tuple[BandMember, ...], moves: list[_Entry]) -> Tree:
+def _renamed_tree(
+    tree: Tree, scop: Scop, members: tuple[BandMember, ...], moves: list[_Entry]
+) -> Tree:
     """Return the tree over the renamed instances."""
     levels = {id(member): level for level, member in enumerate(members)}
     names = frozenset(name for move in moves for name in (move.old.name, move.name))

@@ -43,7 +43,7 @@ class Strip:
         taken = {member.name for member in (*path, *find_band(tree, label).members)}
 
         def halves(old: BandMember, size: int) -> tuple[BandMember, BandMember]:
-            return _halves(old, size, _fresh(f"{old.name}_tile", taken))
+            return _strips_and_points(old, size, _fresh(f"{old.name}_tile", taken))
 
         return strip_mine(tree, self.loop, self.size, str(self), halves)
 
@@ -58,7 +58,7 @@ def _fresh(wish: str, taken: set[str]) -> str:
     return next(f"{wish}{n}" for n in range(2, len(taken) + 3) if f"{wish}{n}" not in taken)
 
 
-def _halves(old: BandMember, size: int, name: str) -> tuple[BandMember, BandMember]:
+def _strips_and_points(old: BandMember, size: int, name: str) -> tuple[BandMember, BandMember]:
     free = old.kind in (LoopKind.PARALLEL, LoopKind.BLOCK)
     index, kind = tile_index(old.schedule, size), old.kind if free else LoopKind.SEQUENTIAL
     strips = BandMember(index, name, kind=kind)

@@ -91,7 +91,7 @@ class Tensorize:
                 "name the loops of one statement `C[i, j] += A[i, k] * B[k, j]`",
             )
         first = len(members) - count
-        return replace_band(tree, label, lambda old: _dealt(old, first, rows, columns))
+        return replace_band(tree, label, lambda old: _distributed(old, first, rows, columns))
 
     def check_product(self, statement: Statement) -> None:
         """Refuse what no instruction computes; raises `ScheduleError` PO0340."""
@@ -160,7 +160,7 @@ def _only(tree: Tree, scop: Scop, label: str) -> Statement | None:
     return scop.statement(names[0]) if len(names) == 1 else None
 
 
-def _dealt(band: Band, first: int, rows: int, columns: int) -> Band:
+def _distributed(band: Band, first: int, rows: int, columns: int) -> Band:
     """Return the band as warps, lanes, and what a lane has: terms outermost."""
     i, j, *terms = band.members[first:]
     pairs = tile_index(j.schedule, PAIR)

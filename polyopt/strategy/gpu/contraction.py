@@ -179,7 +179,7 @@ def _with_nest(
         Tile(near.label, tuple(size_of.get(p, 1) for p in _result(roles))),
         Fuse(*pair, tiled.count),
     )
-    if joined is None or not _runs_apart(joined, pair[0]):
+    if joined is None or not _is_parallel(joined, pair[0]):
         return None
     arrays = {**near.arrays, **tiled.arrays}
     return replace(
@@ -193,7 +193,7 @@ def _moved_next_to(schedule: Schedule, label: str, joint: str, before: bool) -> 
     return schedule if pair in adjacent(schedule.tree) else schedule.attempt(Move(*pair))
 
 
-def _runs_apart(schedule: Schedule, label: str) -> bool:
+def _is_parallel(schedule: Schedule, label: str) -> bool:
     """Tell whether all loops of a band may run across blocks."""
     return all(member.coincident for member in find_band(schedule.tree, label).members)
 

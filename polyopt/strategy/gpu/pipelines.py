@@ -93,7 +93,7 @@ def _copied(schedule: Schedule, band: Band, homes: dict[str, str], written: set[
         if not all(map(_is_copy, statements)):
             break
         read = {access.array for s in statements for access in s.reads}
-        if not _is_dealt(part.child) or read & written:
+        if not _is_distributed(part.child) or read & written:
             return 0
         if any(homes.get(s.write.array) != _last(band) for s in statements):
             return 0
@@ -111,7 +111,7 @@ def _is_copy(statement: Statement) -> bool:
     return statement.origin is not None and not statement.origin.statement
 
 
-def _is_dealt(tree: Tree) -> bool:
+def _is_distributed(tree: Tree) -> bool:
     return any(member.kind is LoopKind.THREAD for band in bands(tree) for member in band.members)
 
 

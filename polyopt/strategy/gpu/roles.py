@@ -66,7 +66,7 @@ def find_roles(schedule: Schedule, label: str) -> Roles | None:
     rows = sorted(wide, key=lambda p: (_is_short(sizes[p]), -_subscript(statement, own[p]), -p))
     for column in order:
         for row in rows:
-            used = () if row == column else _used_again(moves, row, column, deep[-1], write)
+            used = () if row == column else _reused_reads(moves, row, column, deep[-1], write)
             if used:
                 batch = tuple(p for p in range(len(moves)) if p not in (row, column, *depth))
                 if not all(band.members[p].coincident for p in batch):
@@ -105,7 +105,7 @@ def _is_short(size: int | None) -> bool:
     return size is not None and size < ENOUGH
 
 
-def _used_again(
+def _reused_reads(
     moves: list[_Moves], row: int, column: int, depth: int, write: str
 ) -> tuple[str, ...]:
     """Return the reads invariant along one of two loops, if there are some for both."""

@@ -40,7 +40,7 @@ def iterations_per_thread(
         statement = schedule.scop.statement(name)
         moves = directions((*path, *band.members), schedule.scop, statement)[len(path) :]
         for position in range(count - 1):
-            found[position] += _read_again(statement, moves[position])
+            found[position] += _count_reused_reads(statement, moves[position])
     sizes = [constant_extent(member, domain) for member in band.members]
     for position, size in enumerate(sizes):
         if size is not None and size < SHORT:
@@ -78,10 +78,10 @@ def _after(
 
 def _shifted(index: Expr, change: dict[str, Fraction]) -> Linear:
     value = linear(index)
-    return Linear(value.constant + int(_moved(index, change)), value.terms)
+    return Linear(value.constant + int(_subscript_step(index, change)), value.terms)
 
 
-def _read_again(statement: Statement, move: tuple[Fraction, ...] | None) -> int:
+def _count_reused_reads(statement: Statement, move: tuple[Fraction, ...] | None) -> int:
     """Return the number of reads whose elements other reads access a few iterations later."""
     if move is None:
         return 0
@@ -99,7 +99,7 @@ def _follows(one: Access, other: Access, change: dict[str, Fraction]) -> bool:
     found: set[Fraction] = set()
     for left, right in zip(one.index, other.index, strict=True):
         gap = linear(sub(left, right))
-        moved = _moved(left, change)
+        moved = _subscript_step(left, change)
         if gap.terms or (gap.constant and not moved):
             return False
         if moved:
@@ -107,7 +107,7 @@ def _follows(one: Access, other: Access, change: dict[str, Fraction]) -> bool:
     return len(found) == 1 and 0 < found.pop() < OWN
 
 
-def _moved(index: Expr, change: dict[str, Fraction]) -> Fraction:
+def _subscript_step(index: Expr, change: dict[str, Fraction]) -> Fraction:
     """Return how far one iteration moves a subscript."""
     terms = linear(index).terms
     return sum((change[a.name] * c for a, c in terms if isinstance(a, Iter)), Fraction(0))

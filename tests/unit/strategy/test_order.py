@@ -6,7 +6,7 @@ import pytest
 
 import polyopt as po
 from polyopt.schedule import source_schedule
-from polyopt.strategy.order import contiguous_innermost, far_first
+from polyopt.strategy.order import by_dimensions, contiguous_innermost
 from polyopt.transforms import parse_steps
 from tests.unit.proof.edits import program_of
 
@@ -47,4 +47,4 @@ def test_the_farthest_dimension_goes_outermost():
 @pytest.mark.parametrize("function", [turned, in_order])
 def test_no_order_is_better(function):
     """Arrays that are walked in two orders keep the program's, as do those in order."""
-    assert far_first(start(function), "L0") == []
+    assert by_dimensions(start(function), "L0") == []
