@@ -17,7 +17,6 @@ from polyopt import frontend
 from polyopt.frontend.numpy.callback_table import called_name
 from polyopt.frontend.numpy.table_rules import AnyRule
 from polyopt.frontend.numpy.ufuncs import PAIRS, UFUNCS
-from polyopt.frontend.values.values import Tensor, Value
 from polyopt.late import Table
 
 FUNCTIONS: Table[AnyRule] = Table(
@@ -171,8 +170,3 @@ def rule_of(function: object) -> AnyRule | None:
 def method_rule(name: str) -> AnyRule | None:
     """Return the rule of an array method; the array is its first argument."""
     return METHODS.get(name)
-
-
-def is_array(value: Value) -> bool:
-    """Whether `value` is an array of at least one dimension."""
-    return isinstance(value, Tensor) and value.rank > 0

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Sequence as Items
-from typing import TypeAlias
 
 import numpy as np
 
@@ -69,8 +68,6 @@ from polyopt.frontend.variables.growing import as_array
 from polyopt.ir.clock import checkpoint
 from polyopt.ir.expr import Const, Expr
 from polyopt.ir.types import DType
-
-Numeric: TypeAlias = Number | Tensor
 
 _REFUSED: dict[type[ast.expr], tuple[str, str, str]] = {
     ast.SetComp: ("PO0114", "a set comprehension", "fill an array in a loop"),
