@@ -8,6 +8,7 @@ and it is imported when one of them is first asked for:
   import Deal`, which is at once: right for what nearly every call needs.)  Modules of the table are
   names of the package, too: `proof.dataflow.check_dataflow(...)`.
 - `Table` joins dictionaries of several modules into one, as the rules of NumPy's functions.
+- `named` is for records that say where something is, as the steps of schedules.
 
 Type checkers cannot read tables; a package repeats its own as imports under `TYPE_CHECKING`, and
 `tests/test_late.py` compares the two.  A name that a module of the package has, too, is refused:
@@ -19,7 +20,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Value = TypeVar("Value")
 
@@ -42,6 +43,12 @@ def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
         return value
 
     return load
+
+
+def named(package: str, place: str) -> Any:  # noqa: ANN401
+    """Return what a `place` of a package, as `tile.Tile`, is; its module is imported now."""
+    module, _, name = place.partition(".")
+    return getattr(import_module(f"{package}.{module}"), name)
 
 
 class Table(Mapping[str, Value]):

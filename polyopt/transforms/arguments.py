@@ -45,15 +45,6 @@ class Arguments:
         if given < least:
             raise self.wrong(f"at least {_needed(least, least)}, {_given(given)}")
 
-    def names(self, count: int) -> list[str]:
-        """Return all arguments: exactly `count` names of loops, bands or statements."""
-        self.count(count)
-        return [self.name(position) for position in range(count)]
-
-    def every_name(self) -> tuple[str, ...]:
-        """Return all arguments, any number of names."""
-        return tuple(self.name(position) for position in range(len(self.call.words)))
-
     def name(self, position: int) -> str:
         """Return a name of a loop, a band, a statement or an array."""
         word = self._word(position)

@@ -16,10 +16,11 @@ from polyopt.ir.expr import loads
 from polyopt.ir.identity import is_exact
 from polyopt.ir.scop import Scop, Statement
 from polyopt.schedule.tree import Band, Filter, Tree, children, statements_of, with_children
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Atomic:
+class Atomic(Written):
     """Update elements by atomic operations in the loops that run across blocks and threads.
 
     In which order they happen is not known: results are the same in every run where the order
@@ -76,6 +77,3 @@ class Atomic:
     def _refused(self, reason: str, hint: str, statement: Statement | None = None) -> ScheduleError:
         loc = None if statement is None else statement.loc
         return ScheduleError("PO0347", f"{self}: {reason}", loc=loc, hint=hint)
-
-    def __str__(self) -> str:
-        return f"atomic({self.statement})"

@@ -14,10 +14,11 @@ from polyopt.schedule.repair import RefusedStep, Repair
 from polyopt.schedule.tree import Tree
 from polyopt.transforms.reference import change_loop, loop
 from polyopt.transforms.repair_parallel import marked_instead
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Combine:
+class Combine(Written):
     """Run a loop's iterations by neighbouring threads of a warp, which combine pairwise.
 
     The loop must carry no dependence but those of a reduction whose order is open.  With 2, 4, 8,
@@ -41,6 +42,3 @@ class Combine:
         """Yield what might be legal instead, cheapest first."""
         found = loop(refused.tree, self.loop, str(self))
         yield from marked_instead(refused, found, Combine)
-
-    def __str__(self) -> str:
-        return f"combine({self.loop})"

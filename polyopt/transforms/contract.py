@@ -20,10 +20,11 @@ from polyopt.schedule.rebase import rebased
 from polyopt.schedule.sizes import Size, value_of
 from polyopt.schedule.tree import Tree
 from polyopt.transforms.accesses import find_array, redirected
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Contract(DataStep):
+class Contract(DataStep, Written):
     """Use `array[e % size]` for `array[e]` in every dimension whose size is not 0.
 
     A value may take the cell of another when, in the order the loops run now, that one is not read
@@ -69,9 +70,6 @@ class Contract(DataStep):
         if not any(sizes):
             return f"every cell of {self.array} is needed; leave the step out"
         return f"enough cells: {Contract(self.array, sizes)}"
-
-    def __str__(self) -> str:
-        return f"contract({', '.join((self.array, *map(str, self.sizes)))})"
 
 
 def _modulo(index: Expr, size: int) -> Expr:

@@ -10,10 +10,11 @@ from polyopt.dataclass import dataclass
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
 from polyopt.schedule.tree import Band, Tree, find_band, fresh_label, replace_band
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Written):
     """Leave the first `count` loops in band `band` and give the others band `L0.inner`.
 
     The order does not change; later steps can tile or split the inner loops alone.
@@ -44,6 +45,3 @@ class Cut:
             return Band(old.label, old.members[: self.count], inner)
 
         return replace_band(tree, self.band, change)
-
-    def __str__(self) -> str:
-        return f"cut({self.band}, {self.count})"

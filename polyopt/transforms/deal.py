@@ -15,10 +15,11 @@ from polyopt.schedule.sizes import Size
 from polyopt.schedule.tree import BandMember, Tree
 from polyopt.transforms.strip_mining import strip_mine
 from polyopt.transforms.tile import tile_index
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Deal:
+class Deal(Written):
     """Give iteration `i` to lane `i_lane`, `i` modulo `size`; `i_tile` counts a lane's iterations.
 
     Neighbouring iterations are in neighbouring lanes: threads that run a lane each have coalesced
@@ -38,9 +39,6 @@ class Deal:
     def rewrite(self, tree: Tree, scop: Scop) -> Tree:
         """Return the tree with the loop split; raises `ScheduleError` PO0301 to PO0303."""
         return strip_mine(tree, self.loop, self.size, str(self), _lanes_and_rounds)
-
-    def __str__(self) -> str:
-        return f"deal({self.loop}, {self.size})"
 
 
 def _lanes_and_rounds(old: BandMember, size: int) -> tuple[BandMember, BandMember]:

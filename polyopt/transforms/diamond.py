@@ -28,12 +28,13 @@ from polyopt.schedule.tree import (
     replace_band,
 )
 from polyopt.transforms.tile import checked_sizes, tile_index
+from polyopt.transforms.written import Written
 
 MAX_SLOPE = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Diamond:
+class Diamond(Written):
     """Tile the time loop of `band` and the first loop of space by diamonds, others by strips.
 
     With `s` the first loop of space and `t` the time, counted in parts of the body where it has
@@ -162,9 +163,6 @@ class Diamond:
         tile = f"tile({label}, {', '.join(['32'] * count)})"
         steps = "; ".join((*skews, tile, *fronts, f"parallelize({label}.tile[1])"))
         return f"tiles can run as a wavefront instead: {steps}"
-
-    def __str__(self) -> str:
-        return f"diamond({self.band}, {', '.join(map(str, self.sizes))})"
 
 
 def _sum(time: isl.UnionPwAff, slope: int, space: isl.UnionPwAff) -> isl.UnionPwAff:

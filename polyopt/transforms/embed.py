@@ -25,10 +25,11 @@ from polyopt.schedule.tree import (
     replace_band,
 )
 from polyopt.transforms.reference import loop
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Embed:
+class Embed(Written):
     """Move the loop of `band` into the band around it, as its last; the rest of the body goes too.
 
     Statements beside the loop get its value from loop `at` of the band around: what stood before
@@ -100,9 +101,6 @@ class Embed:
             f"{self}: {inner.label} does not stand directly in the body of a band",
             hint="name a nest that other loops are around",
         )
-
-    def __str__(self) -> str:
-        return f"embed({self.band}, {self.at})"
 
 
 def _name(band: Band) -> str:

@@ -35,12 +35,13 @@ from polyopt.transforms.region import (
     place_nests,
     place_nests_around,
 )
+from polyopt.transforms.written import Written
 
 _WRITTEN = (Role.TEMP, Role.INOUT, Role.OUTPUT)
 
 
 @dataclass(frozen=True, slots=True)
-class Expand(DataStep):
+class Expand(DataStep, Written):
     """Give each iteration of `loops` its own copy of `array`: privatisation (Feautrier, "Array
     expansion", 1988; Li, "Array privatization for parallel execution of loops", 1992).
 
@@ -105,9 +106,6 @@ class Expand(DataStep):
             f"leave the step out: {self.array} carries a value into the iteration; "
             f"a sum may be split with `rfactor`"
         )
-
-    def __str__(self) -> str:
-        return f"expand({', '.join((self.array, *self.loops))})"
 
 
 def _outside(region: Region, path: tuple[LoopRef, ...], first: int) -> Region:

@@ -13,12 +13,13 @@ from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.schedule.tree import Band, BandMember, Tree, bands, find_band, replace_band, resolve
 from polyopt.transforms.mapping import around
+from polyopt.transforms.written import Written
 
 _WIDE = (LoopKind.BLOCK, LoopKind.PARALLEL)
 
 
 @dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(Written):
     """Run a nest in the launch of the grid before it, by the block that comes to its end last.
 
     Blocks count themselves when what they have written can be seen; the one that is last has all
@@ -49,9 +50,6 @@ class Finish:
 
     def _refused(self, reason: str, hint: str) -> ScheduleError:
         return ScheduleError("PO0345", f"{self}: {reason}", hint=hint)
-
-    def __str__(self) -> str:
-        return f"finish({self.band})"
 
 
 def _marked(band: Band) -> Band:

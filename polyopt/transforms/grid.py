@@ -23,13 +23,14 @@ from polyopt.transforms.mapping import (
     named_loops,
     refuse_kinds,
 )
+from polyopt.transforms.written import Written
 
 MOST = 6
 """Loops whose iterations a grid has blocks for; more than three are counted along one dimension."""
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(Written):
     """Run the loops across the blocks of a grid: blocks run in any order and share nothing.
 
     The last loop is the grid's fastest dimension.  The loops must carry no dependence.
@@ -68,6 +69,3 @@ class Grid:
     def repairs(self, refused: RefusedStep) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
         yield from mapped_instead(refused, self.loops, Grid)
-
-    def __str__(self) -> str:
-        return f"grid({', '.join(self.loops)})"

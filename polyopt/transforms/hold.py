@@ -23,10 +23,11 @@ from polyopt.schedule.tree import Tree, bands, find_band, resolve
 from polyopt.transforms.accesses import find_array, touching
 from polyopt.transforms.local import Local, touched_by
 from polyopt.transforms.region import NewNest, Region, enter_nest, fresh_name, place_nests_around
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Hold(DataStep):
+class Hold(DataStep, Written):
     """Copy what each of the nests `bands` reads of `array` directly before the nest, but for the
     elements that an iteration reads and writes itself.
 
@@ -83,9 +84,6 @@ class Hold(DataStep):
                     hint="name nests that are apart from each other",
                 )
         return labels
-
-    def __str__(self) -> str:
-        return f"hold({', '.join((self.array, *self.bands))})"
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,10 +15,11 @@ from polyopt.ir.scop import Scop
 from polyopt.schedule.repair import RefusedStep, Repair
 from polyopt.schedule.tree import Band, Tree, replace_band
 from polyopt.transforms.reference import loop
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Interchange:
+class Interchange(Written):
     """Swap loops `first` and `second` (Allen and Kennedy, "Automatic loop interchange", 1984).
 
     >>> from polyopt.schedule.demo import demo
@@ -55,6 +56,3 @@ class Interchange:
         last = max(place.position or 0 for place in places)
         yield from transforms.repair_band.reversed_first(refused, places[0].label, last + 1, self)
         yield from transforms.repair_band.skewed_first(refused, places[0].label, last + 1, self)
-
-    def __str__(self) -> str:
-        return f"interchange({self.first}, {self.second})"

@@ -21,6 +21,7 @@ from polyopt.never import assert_never
 from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.tree import Tree
 from polyopt.transforms.accesses import find_array, redirected
+from polyopt.transforms.written import Written
 
 
 @unique
@@ -181,7 +182,7 @@ def read_dimension(text: str) -> Dimension | None:
 
 
 @dataclass(frozen=True, slots=True)
-class LayOut(DataStep):
+class LayOut(DataStep, Written):
     """Keep `array` with the dimensions given: `layout(T, 1, 0)` is its transpose in memory.
 
     `0/32` and `0%32` together keep dimension 0 in tiles, `1+8` pads dimension 1 by 8 elements.
@@ -213,6 +214,3 @@ class LayOut(DataStep):
         laid = replace(array, shape=shape, turn=turn)
         arrays = tuple(laid if a is array else a for a in scop.arrays)
         return RewrittenProgram(replace(scop, arrays=arrays, statements=statements), tree)
-
-    def __str__(self) -> str:
-        return f"layout({', '.join((self.array, *map(str, self.dimensions)))})"

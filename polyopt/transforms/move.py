@@ -10,10 +10,11 @@ from polyopt.dataclass import dataclass
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
 from polyopt.schedule.tree import Band, Filter, Sequence, Tree, children, find_band, with_children
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class Move(Written):
     """Run nest `first` directly before nest `second`; what was between them keeps its order.
 
     >>> from polyopt.schedule.demo import demo
@@ -56,9 +57,6 @@ class Move:
             if found is not None:
                 return with_children(tree, (*below[:position], found, *below[position + 1 :]))
         return None
-
-    def __str__(self) -> str:
-        return f"move({self.first}, {self.second})"
 
 
 def _is(part: Filter, label: str) -> bool:

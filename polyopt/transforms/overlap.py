@@ -20,10 +20,11 @@ from polyopt.transforms.overlapped_tiling import OverlapPlan
 from polyopt.transforms.ping_pong import place_phases
 from polyopt.transforms.reference import loop
 from polyopt.transforms.region import enter
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Overlap(DataStep):
+class Overlap(DataStep, Written):
     """Run `steps` iterations of `loop` in one tile of `sizes` elements (Krishnamoorthy et al.,
     "Effective automatic parallelization of stencil computations", 2007).
 
@@ -72,6 +73,3 @@ class Overlap(DataStep):
     def _refused(self, error: NoHalo) -> ScheduleError:
         hint = "run the time steps one after the other; or `skew` the loops and `tile` them"
         return ScheduleError("PO0344", f"{self}: {error}", hint=hint)
-
-    def __str__(self) -> str:
-        return f"overlap({', '.join(map(str, (self.loop, self.steps, *self.sizes)))})"

@@ -26,10 +26,11 @@ from polyopt.transforms.layout import Dimension, LayOut, Part, refuse_incomplete
 from polyopt.transforms.local import Local, touched_by
 from polyopt.transforms.reference import loop
 from polyopt.transforms.region import NewNest, Region, enter, place_nests
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Pack(DataStep):
+class Pack(DataStep, Written):
     """Keep a copy of what one iteration of `loop` uses of `array` (Kandemir et al., "Dynamic
     management of scratch-pad memory space", 2001).
 
@@ -67,9 +68,6 @@ class Pack(DataStep):
         array = find_array(scop, self.array, str(self))
         region = enter(scop, tree, loop(tree, self.loop, str(self)), touching(scop, self.array))
         return Local.of(region, array, array.name, str(self)).sides
-
-    def __str__(self) -> str:
-        return f"pack({', '.join((self.array, self.loop, *map(str, self.dimensions)))})"
 
 
 def packed(

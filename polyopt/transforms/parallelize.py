@@ -14,10 +14,11 @@ from polyopt.ir.scop import Scop
 from polyopt.schedule.repair import RefusedStep, Repair
 from polyopt.schedule.tree import Tree
 from polyopt.transforms.reference import change_loop, loop
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Parallelize:
+class Parallelize(Written):
     """Run a loop's iterations on several threads; a barrier follows.
 
     The loop must carry no dependence.
@@ -39,6 +40,3 @@ class Parallelize:
         """Yield what might be legal instead, cheapest first."""
         found = loop(refused.tree, self.loop, str(self))
         yield from transforms.repair_parallel.marked_instead(refused, found, Parallelize)
-
-    def __str__(self) -> str:
-        return f"parallelize({self.loop})"

@@ -30,10 +30,11 @@ from polyopt.schedule.tree import (
     replace_band,
     tuple_names,
 )
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Peel:
+class Peel(Written):
     """Split the first loop of `band`, with all below it, at the one iteration others depend on.
 
     The three copies of the band are called `L0.before`, `L0.at`, `L0.after` (index set splitting:
@@ -77,9 +78,6 @@ class Peel:
             if dependence.kind is not DependenceKind.FLOW:
                 found = found.union(pairs.range())
         return found
-
-    def __str__(self) -> str:
-        return f"peel({self.band})"
 
 
 def _equal_outside(path: tuple[BandMember, ...], domain: isl.UnionSet) -> isl.UnionMap:

@@ -15,10 +15,11 @@ from polyopt.transforms.accesses import find_array, touching
 from polyopt.transforms.layout import Dimension
 from polyopt.transforms.pack import packed
 from polyopt.transforms.region import enter_nest, place_nests_around
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Rearrange(DataStep):
+class Rearrange(DataStep, Written):
     """Keep a copy of `array` with `dimensions` for as long as the nest `band` runs.
 
     With `1+2*0, 0` cells `A[i, j]` with the same `j + 2*i` lie next to each other, so that a
@@ -44,6 +45,3 @@ class Rearrange(DataStep):
         label = resolve(tree, self.band).label
         region = enter_nest(scop, tree, label, touching(scop, self.array))
         return packed(region, array, self.dimensions, str(self), place_nests_around)
-
-    def __str__(self) -> str:
-        return f"rearrange({', '.join((self.array, self.band, *map(str, self.dimensions)))})"

@@ -28,10 +28,11 @@ from polyopt.transforms.local import Local, region_loop_names
 from polyopt.transforms.prune import pruned
 from polyopt.transforms.reference import loop
 from polyopt.transforms.region import NewNest, Region, enter, fresh_name, loop_nest, place_nests
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Recompute(DataStep):
+class Recompute(DataStep, Written):
     """Compute what one iteration of `loop` needs of `array` in that iteration (overlapped tiling:
     Krishnamoorthy et al., "Effective automatic parallelization of stencil computations", 2007).
 
@@ -92,9 +93,6 @@ class Recompute(DataStep):
             loc=statement.loc,
             hint=f"store the values; `pack({self.array}, {self.loop})` keeps them near",
         )
-
-    def __str__(self) -> str:
-        return f"recompute({self.array}, {self.loop})"
 
 
 @dataclass(frozen=True, eq=False)

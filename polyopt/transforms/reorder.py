@@ -16,12 +16,13 @@ from polyopt.schedule.repair import RefusedStep, Repair, RepairKind
 from polyopt.schedule.tree import Band, Sequence, Tree, find_band, replace_band, statements_of
 from polyopt.transforms.repair_loops import name_of
 from polyopt.transforms.shift import Shift
+from polyopt.transforms.written import Written
 
 MAX_PARTS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Reorder:
+class Reorder(Written):
     """Run part `order[0]` of the body of `band` first, then part `order[1]`, and so on."""
 
     band: str
@@ -53,9 +54,6 @@ class Reorder:
         for order in orders(len(self.order)):
             if order != self.order:
                 yield Repair(RepairKind.REORDER, (replace(self, order=order),))
-
-    def __str__(self) -> str:
-        return f"reorder({self.band}, {', '.join(map(str, self.order))})"
 
 
 def orders(count: int) -> Iterator[tuple[int, ...]]:

@@ -14,10 +14,11 @@ from polyopt.schedule.tree import Tree
 from polyopt.transforms.reference import change_loop, loop
 from polyopt.transforms.repair_align import aligned
 from polyopt.transforms.repair_loops import other_loop
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Reverse:
+class Reverse(Written):
     """Run the last iteration of a loop first (Wolfe, "Advanced loop interchanging", 1986).
 
     >>> from polyopt.schedule.demo import demo
@@ -40,6 +41,3 @@ class Reverse:
         found = loop(refused.tree, self.loop, str(self))
         yield from aligned(refused, found, self)
         yield from other_loop(refused, found, Reverse)
-
-    def __str__(self) -> str:
-        return f"reverse({self.loop})"

@@ -32,10 +32,11 @@ from polyopt.transforms.region import (
     place_nests,
     place_nests_around,
 )
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Rfactor(DataStep):
+class Rfactor(DataStep, Written):
     """Split the reduction `statement` over `loop` (Suriana, Adams, Kamil, "Parallel associative
     reductions in Halide", 2017).
 
@@ -153,9 +154,6 @@ class Rfactor(DataStep):
             notes=(f"example: {env}: {one} updates an element that {two} uses",),
             hint="split a loop further inside, or distribute the loop first",
         )
-
-    def __str__(self) -> str:
-        return f"rfactor({self.statement}, {self.loop})"
 
 
 def _iteration(statement: Statement, point: tuple[int, ...]) -> str:

@@ -16,10 +16,11 @@ from polyopt.ir.scop import Scop, Statement
 from polyopt.schedule.tree import Leaf, Tree, find_band, path_to, statements_of
 from polyopt.transforms.mapping import loops_inside
 from polyopt.transforms.reference import change_loop, loop
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(Written):
     """Run a recurrence by all threads of a block, or by many blocks where no grid is around it.
 
     Each thread has a term; neighbours combine what they have by shuffles, warps and blocks by what
@@ -80,6 +81,3 @@ class Scan:
     def _refused(self, reason: str, hint: str, statement: Statement | None = None) -> ScheduleError:
         loc = None if statement is None else statement.loc
         return ScheduleError("PO0346", f"{self}: {reason}", loc=loc, hint=hint)
-
-    def __str__(self) -> str:
-        return f"scan({self.loop})"

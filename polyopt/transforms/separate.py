@@ -29,10 +29,11 @@ from polyopt.schedule.tree import (
     replace_band,
 )
 from polyopt.schedulefile import MAX_SIZE
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Separate:
+class Separate(Written):
     """Split the nest at `band` into full tiles of the loops of band `point` and the rest.
 
     `sizes` are the tile sizes of the last `len(sizes)` loops of `point`, 0 for loops that are not
@@ -90,9 +91,6 @@ class Separate:
         copy = map_bands(top, lambda band: _plain(tree, band))
         split = Sequence((Filter(full, top), Filter(rest, copy)))
         return replace_band(tree, self.band, lambda _: split)
-
-    def __str__(self) -> str:
-        return f"separate({self.band}, {self.point}, {', '.join(map(str, self.sizes))})"
 
 
 def _plain(tree: Tree, band: Band) -> Band:

@@ -26,10 +26,11 @@ from polyopt.schedule.tree import (
 from polyopt.transforms.reference import loop
 from polyopt.transforms.repair_data import own_copies
 from polyopt.transforms.repair_loops import other_loop
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Sink:
+class Sink(Written):
     """Move `loop` inside all loops and sequences below it, as bands `L0.lanes`, `L0.lanes2`, ….
 
     Statements that follow each other in one iteration then each run over all iterations of the loop
@@ -89,9 +90,6 @@ class Sink:
         found = loop(refused.tree, self.loop, str(self))
         yield from own_copies(refused, self.loop, self)
         yield from other_loop(refused, found, Sink)
-
-    def __str__(self) -> str:
-        return f"sink({self.loop})"
 
 
 def _within(member: BandMember, part: Filter) -> BandMember:

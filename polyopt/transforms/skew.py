@@ -16,13 +16,14 @@ from polyopt.ir.scop import Scop
 from polyopt.schedule.repair import RefusedStep, Repair, RepairKind
 from polyopt.schedule.tree import Band, Tree, replace_band
 from polyopt.transforms.reference import loop
+from polyopt.transforms.written import Written
 
 MAX_COEFFICIENT = 2**20
 """Products of two such numbers and a size of an array stay in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
-class Skew:
+class Skew(Written):
     """Replace loop `loop` by `loop + factor * by`.
 
     With `by` inside `loop` the sum becomes the outer loop: a wavefront (Wolfe, "Loop skewing: the
@@ -75,9 +76,6 @@ class Skew:
                 yield Repair(RepairKind.SKEW, (replace(self, factor=factor),))
         if target.position is not None and source.position is not None:
             yield Repair(RepairKind.SKEW, (Skew(self.by, self.loop, abs(self.factor)),))
-
-    def __str__(self) -> str:
-        return f"skew({self.loop}, {self.by}, {self.factor})"
 
 
 def largest_coefficient(schedule: isl.UnionPwAff) -> int:

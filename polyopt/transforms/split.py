@@ -29,10 +29,11 @@ from polyopt.schedule.tree import (
 )
 from polyopt.transforms.amount import Distance, names_in_amount, size_function
 from polyopt.transforms.reference import loop
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class Split(Written):
     """Run the iterations with `loop < at` first, then the others, each by a nest of its own.
 
     `at` is in the loop's own values, as the nest is printed.  Loops outside keep the band's label;
@@ -102,9 +103,6 @@ class Split:
                 )
             found[name] = statement_function(members[0], scop, statement)
         return found
-
-    def __str__(self) -> str:
-        return f"split({self.loop}, {self.at})"
 
 
 def _with_params(space: isl.Space, names: dict[str, isl.PwAff]) -> isl.Space:

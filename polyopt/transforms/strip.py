@@ -14,10 +14,11 @@ from polyopt.schedule.tree import BandMember, Tree, find_band, path_to
 from polyopt.transforms.reference import loop
 from polyopt.transforms.strip_mining import strip_mine
 from polyopt.transforms.tile import tile_index
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Strip:
+class Strip(Written):
     """Strip-mine a loop: `i_tile` counts strips of `size` iterations, `i` runs inside it.
 
     The order of iterations stays (Loveman, "Program improvement by source-to-source
@@ -46,9 +47,6 @@ class Strip:
             return _strips_and_points(old, size, _fresh(f"{old.name}_tile", taken))
 
         return strip_mine(tree, self.loop, self.size, str(self), halves)
-
-    def __str__(self) -> str:
-        return f"strip({self.loop}, {self.size})"
 
 
 def _fresh(wish: str, taken: set[str]) -> str:

@@ -14,10 +14,11 @@ from polyopt.ir.scop import Scop
 from polyopt.schedule.tree import Tree, find_band
 from polyopt.transforms.mapping import named_loops
 from polyopt.transforms.reference import change_loop, loop
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Swizzle:
+class Swizzle(Written):
     """Number the blocks of a grid down the columns of `group` rows, then of the next ones.
 
     Blocks side by side read the same rows of one operand and the same columns of another: in
@@ -65,6 +66,3 @@ class Swizzle:
                 hint="use `grid` first, and name its last two loops in their order",
             )
         return change_loop(tree, self.rows, str(self), lambda m: replace(m, group=self.group))
-
-    def __str__(self) -> str:
-        return f"swizzle({self.rows}, {self.columns}, {self.group})"

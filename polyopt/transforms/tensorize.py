@@ -29,10 +29,11 @@ from polyopt.schedule.tree import (
 )
 from polyopt.transforms.mapping import MAPPED, around, loops_inside, refuse_kinds
 from polyopt.transforms.tile import checked_sizes, tile_index
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Tensorize:
+class Tensorize(Written):
     """Give each warp `rows` x `columns` results of a tile, each lane those of its fragments.
 
     The last loops of a sum of products are rows, columns and terms.  Factors of float16 or bfloat16
@@ -120,9 +121,6 @@ class Tensorize:
     def refused(self, reason: str, hint: str) -> ScheduleError:
         """Return the refusal."""
         return ScheduleError("PO0340", f"{self}: {reason}", hint=hint)
-
-    def __str__(self) -> str:
-        return f"tensorize({self.band}, {self.rows}, {self.columns})"
 
 
 def factors_of(statement: Statement) -> tuple[Load, Load] | None:

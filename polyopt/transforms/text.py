@@ -12,20 +12,33 @@ from typing import TYPE_CHECKING
 from polyopt import transforms
 from polyopt.dataclass import dataclass
 from polyopt.errors import IllegalSchedule, Loc, ScheduleError
+from polyopt.late import named
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.sizes import show_steps
 from polyopt.schedulefile import NOWHERE, Call, Let, nearest, read_items
+from polyopt.transforms.fields import read_record
 
 if TYPE_CHECKING:
     from polyopt.transforms import Arguments
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
-    """How one step is written: an example, and the function that makes the record."""
+class Step:
+    """How a step is written: an example, and its record, whose fields are its words.
+
+    A record of this package goes by its place, `tile.Tile`; it is imported when a step is read.
+    A function makes records of words that are not fields one by one.
+    """
 
     example: str
-    make: Callable[[Arguments], Transform]
+    record: str | type[Transform] | Callable[[Arguments], Transform]
+
+    def read(self, a: Arguments) -> Transform:
+        """Return the record of a written step; raises `ScheduleError` PO0323, PO0326."""
+        record = self.record
+        if isinstance(record, str):
+            record = named("polyopt.transforms", record)
+        return read_record(record, a) if isinstance(record, type) else record(a)
 
 
 def _affine(a: Arguments) -> Transform:
@@ -40,77 +53,6 @@ def _contract(a: Arguments) -> Transform:
     return transforms.Contract(a.name(0), a.sizes(1))
 
 
-def _cut(a: Arguments) -> Transform:
-    a.count(2)
-    return transforms.Cut(a.name(0), a.number(1))
-
-
-def _deal(a: Arguments) -> Transform:
-    a.count(2)
-    return transforms.Deal(a.name(0), a.size(1))
-
-
-def _diamond(a: Arguments) -> Transform:
-    a.at_least(2)
-    return transforms.Diamond(a.name(0), a.sizes(1))
-
-
-def _distribute(a: Arguments) -> Transform:
-    a.count(1, 3)
-    return transforms.Distribute(a.name(0), *a.numbers(1))
-
-
-def _expand(a: Arguments) -> Transform:
-    a.at_least(2)
-    first, *loops = (a.name(position) for position in range(len(a.call.words)))
-    return transforms.Expand(first, tuple(loops))
-
-
-def _fuse(a: Arguments) -> Transform:
-    a.count(2, 3)
-    return transforms.Fuse(a.name(0), a.name(1), *a.numbers(2))
-
-
-def _grid(a: Arguments) -> Transform:
-    a.at_least(1)
-    return transforms.Grid(a.every_name())
-
-
-def _hold(a: Arguments) -> Transform:
-    a.at_least(2)
-    first, *labels = (a.name(position) for position in range(len(a.call.words)))
-    return transforms.Hold(first, tuple(labels))
-
-
-def _layout(a: Arguments) -> Transform:
-    a.at_least(2)
-    return transforms.LayOut(a.name(0), _dimensions(a, 1))
-
-
-def _pack(a: Arguments) -> Transform:
-    a.at_least(2)
-    return transforms.Pack(a.name(0), a.name(1), _dimensions(a, 2))
-
-
-def _rearrange(a: Arguments) -> Transform:
-    a.at_least(3)
-    return transforms.Rearrange(a.name(0), a.name(1), _dimensions(a, 2))
-
-
-DIMENSIONS = "1, 0/32, 0%32, 1+8, 1+2*0 or 1^8*0/2%4"
-"""How the dimensions of an array can be kept, in examples."""
-
-
-def _dimensions(a: Arguments, start: int) -> tuple[transforms.Dimension, ...]:
-    found = []
-    for word in a.call.words[start:]:
-        dimension = transforms.read_dimension(word.text)
-        if dimension is None:
-            raise a.wrong(f"`{word.text}` is no dimension: {DIMENSIONS}", word)
-        found.append(dimension)
-    return tuple(found)
-
-
 def _pipeline(a: Arguments) -> Transform:
     a.count(2, 3)
     is_plain = len(a.call.words) == 3 and a.name(2) == "plain"
@@ -119,104 +61,54 @@ def _pipeline(a: Arguments) -> Transform:
     return transforms.Pipeline(a.name(0), a.number(1), is_plain)
 
 
-def _overlap(a: Arguments) -> Transform:
-    a.at_least(3)
-    return transforms.Overlap(a.name(0), a.size(1), a.sizes(2))
-
-
-def _reorder(a: Arguments) -> Transform:
-    a.at_least(2)
-    return transforms.Reorder(a.name(0), a.numbers(1))
-
-
-def _separate(a: Arguments) -> Transform:
-    a.at_least(3)
-    return transforms.Separate(a.name(0), a.name(1), a.sizes(2))
-
-
 def _shift(a: Arguments) -> Transform:
     a.count(2, 3)
     statement = a.name(1) if len(a.call.words) == 3 else ""
     return transforms.Shift(a.name(0), a.amount(len(a.call.words) - 1), statement)
 
 
-def _skew(a: Arguments) -> Transform:
-    a.count(2, 3)
-    return transforms.Skew(a.name(0), a.name(1), *a.numbers(2))
-
-
-def _split(a: Arguments) -> Transform:
-    a.count(2)
-    return transforms.Split(a.name(0), a.amount(1))
-
-
-def _strip(a: Arguments) -> Transform:
-    a.count(2)
-    return transforms.Strip(a.name(0), a.size(1))
-
-
-def _tensorize(a: Arguments) -> Transform:
-    a.count(3)
-    return transforms.Tensorize(a.name(0), a.size(1), a.size(2))
-
-
-def _threads(a: Arguments) -> Transform:
-    a.at_least(1)
-    return transforms.Threads(a.every_name())
-
-
-def _tile(a: Arguments) -> Transform:
-    a.at_least(2)
-    return transforms.Tile(a.name(0), a.sizes(1))
-
-
-def _swizzle(a: Arguments) -> Transform:
-    a.count(3)
-    return transforms.Swizzle(a.name(0), a.name(1), a.number(2))
-
-
-STEPS: dict[str, _Step] = {
-    "affine": _Step("affine(max)", _affine),
-    "atomic": _Step("atomic(S1)", lambda a: transforms.Atomic(*a.names(1))),
-    "combine": _Step("combine(i)", lambda a: transforms.Combine(*a.names(1))),
-    "contract": _Step("contract(T, 2, 0)", _contract),
-    "cut": _Step("cut(L0, 1)", _cut),
-    "deal": _Step("deal(i, 32)", _deal),
-    "diamond": _Step("diamond(L0, 32)", _diamond),
-    "distribute": _Step("distribute(L0, 1)", _distribute),
-    "embed": _Step("embed(L1, i)", lambda a: transforms.Embed(*a.names(2))),
-    "expand": _Step("expand(T, i)", _expand),
-    "finish": _Step("finish(L1)", lambda a: transforms.Finish(*a.names(1))),
-    "fuse": _Step("fuse(L0, L1)", _fuse),
-    "grid": _Step("grid(i_tile, j_tile)", _grid),
-    "hold": _Step("hold(A, L0)", _hold),
-    "interchange": _Step("interchange(i, j)", lambda a: transforms.Interchange(*a.names(2))),
-    "layout": _Step("layout(T, 1, 0)", _layout),
-    "move": _Step("move(L0, L3)", lambda a: transforms.Move(*a.names(2))),
-    "overlap": _Step("overlap(t, 2, 32, 32)", _overlap),
-    "pack": _Step("pack(B, k_tile)", _pack),
-    "parallelize": _Step("parallelize(i)", lambda a: transforms.Parallelize(*a.names(1))),
-    "peel": _Step("peel(L0)", lambda a: transforms.Peel(*a.names(1))),
-    "pipeline": _Step("pipeline(k_tile, 2)", _pipeline),
-    "privatise": _Step("privatise(T, i)", _expand),
-    "rearrange": _Step("rearrange(A, L0, 1+2*0, 0)", _rearrange),
-    "recompute": _Step("recompute(T, i_tile)", lambda a: transforms.Recompute(*a.names(2))),
-    "reorder": _Step("reorder(L0, 1, 0)", _reorder),
-    "reverse": _Step("reverse(i)", lambda a: transforms.Reverse(*a.names(1))),
-    "rfactor": _Step("rfactor(S0, i_tile)", lambda a: transforms.Rfactor(*a.names(2))),
-    "scan": _Step("scan(i)", lambda a: transforms.Scan(*a.names(1))),
-    "separate": _Step("separate(L0.point, L0.point2, 6, 16)", _separate),
-    "shift": _Step("shift(i, S1, 1)", _shift),
-    "sink": _Step("sink(i)", lambda a: transforms.Sink(*a.names(1))),
-    "skew": _Step("skew(i, t, 1)", _skew),
-    "split": _Step("split(i, N - 1)", _split),
-    "strip": _Step("strip(i, 32)", _strip),
-    "swizzle": _Step("swizzle(i_tile, j_tile, 8)", _swizzle),
-    "tensorize": _Step("tensorize(L0.point, 64, 32)", _tensorize),
-    "threads": _Step("threads(i, j)", _threads),
-    "tile": _Step("tile(L0, 32, 32)", _tile),
-    "unroll": _Step("unroll(i)", lambda a: transforms.Unroll(*a.names(1))),
-    "vectorize": _Step("vectorize(j)", lambda a: transforms.Vectorize(*a.names(1))),
+STEPS: dict[str, Step] = {
+    "affine": Step("affine(max)", _affine),
+    "atomic": Step("atomic(S1)", "atomic.Atomic"),
+    "combine": Step("combine(i)", "combine.Combine"),
+    "contract": Step("contract(T, 2, 0)", _contract),
+    "cut": Step("cut(L0, 1)", "cut.Cut"),
+    "deal": Step("deal(i, 32)", "deal.Deal"),
+    "diamond": Step("diamond(L0, 32)", "diamond.Diamond"),
+    "distribute": Step("distribute(L0, 1)", "distribute.Distribute"),
+    "embed": Step("embed(L1, i)", "embed.Embed"),
+    "expand": Step("expand(T, i)", "expand.Expand"),
+    "finish": Step("finish(L1)", "finish.Finish"),
+    "fuse": Step("fuse(L0, L1)", "fuse.Fuse"),
+    "grid": Step("grid(i_tile, j_tile)", "grid.Grid"),
+    "hold": Step("hold(A, L0)", "hold.Hold"),
+    "interchange": Step("interchange(i, j)", "interchange.Interchange"),
+    "layout": Step("layout(T, 1, 0)", "layout.LayOut"),
+    "move": Step("move(L0, L3)", "move.Move"),
+    "overlap": Step("overlap(t, 2, 32, 32)", "overlap.Overlap"),
+    "pack": Step("pack(B, k_tile)", "pack.Pack"),
+    "parallelize": Step("parallelize(i)", "parallelize.Parallelize"),
+    "peel": Step("peel(L0)", "peel.Peel"),
+    "pipeline": Step("pipeline(k_tile, 2)", _pipeline),
+    "privatise": Step("privatise(T, i)", "expand.Expand"),
+    "rearrange": Step("rearrange(A, L0, 1+2*0, 0)", "rearrange.Rearrange"),
+    "recompute": Step("recompute(T, i_tile)", "recompute.Recompute"),
+    "reorder": Step("reorder(L0, 1, 0)", "reorder.Reorder"),
+    "reverse": Step("reverse(i)", "reverse.Reverse"),
+    "rfactor": Step("rfactor(S0, i_tile)", "rfactor.Rfactor"),
+    "scan": Step("scan(i)", "scan.Scan"),
+    "separate": Step("separate(L0.point, L0.point2, 6, 16)", "separate.Separate"),
+    "shift": Step("shift(i, S1, 1)", _shift),
+    "sink": Step("sink(i)", "sink.Sink"),
+    "skew": Step("skew(i, t, 1)", "skew.Skew"),
+    "split": Step("split(i, N - 1)", "split.Split"),
+    "strip": Step("strip(i, 32)", "strip.Strip"),
+    "swizzle": Step("swizzle(i_tile, j_tile, 8)", "swizzle.Swizzle"),
+    "tensorize": Step("tensorize(L0.point, 64, 32)", "tensorize.Tensorize"),
+    "threads": Step("threads(i, j)", "threads.Threads"),
+    "tile": Step("tile(L0, 32, 32)", "tile.Tile"),
+    "unroll": Step("unroll(i)", "unroll.Unroll"),
+    "vectorize": Step("vectorize(j)", "vectorize.Vectorize"),
 }
 
 
@@ -290,7 +182,7 @@ def _part(arguments: Arguments) -> int:
 def _step(call: Call, lets: dict[str, int]) -> Transform:
     known = STEPS.get(call.name)
     if known is not None:
-        return known.make(transforms.Arguments(call, lets, known.example))
+        return known.read(transforms.Arguments(call, lets, known.example))
     near = nearest(call.name, STEPS)
     hint = f"steps: {', '.join(STEPS)}"
     if near is not None:

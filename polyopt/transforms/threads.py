@@ -22,10 +22,11 @@ from polyopt.transforms.mapping import (
     named_loops,
     refuse_kinds,
 )
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Threads:
+class Threads(Written):
     """Deal the loops' iterations out to the threads of a block.
 
     Neighbouring iterations of the last loop go to neighbouring threads.  The loops must carry no
@@ -62,6 +63,3 @@ class Threads:
     def repairs(self, refused: RefusedStep) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
         yield from mapped_instead(refused, self.loops, Threads)
-
-    def __str__(self) -> str:
-        return f"threads({', '.join(self.loops)})"

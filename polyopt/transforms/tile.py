@@ -26,10 +26,11 @@ from polyopt.schedule.tree import (
     replace_band,
 )
 from polyopt.schedulefile import MAX_SIZE
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class Tile(Written):
     """Strip-mine the first `len(sizes)` loops of a band and move the tile loops outside.
 
     Tile loop `i_tile` counts tiles: `floor(i / size)`.  The tile loops form band `L0.tile`, the
@@ -81,9 +82,6 @@ class Tile:
         yield from transforms.repair_band.skewed_first(refused, self.band, count, self)
         for fewer in range(count - 1, 0, -1):
             yield Repair(RepairKind.FEWER, (replace(self, sizes=self.sizes[:fewer]),))
-
-    def __str__(self) -> str:
-        return f"tile({self.band}, {', '.join(map(str, self.sizes))})"
 
 
 _SEQ = LoopKind.SEQUENTIAL

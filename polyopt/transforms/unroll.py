@@ -10,10 +10,11 @@ from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.schedule.tree import Tree
 from polyopt.transforms.reference import change_loop
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Unroll:
+class Unroll(Written):
     """Repeat a loop's body instead of looping.
 
     The trip count must be a constant when code is emitted; any other loop stays a loop.
@@ -30,6 +31,3 @@ class Unroll:
     def rewrite(self, tree: Tree, scop: Scop) -> Tree:
         """Return the tree with the loop marked; raises `ScheduleError` PO0301 to PO0303."""
         return change_loop(tree, self.loop, str(self), lambda m: replace(m, kind=LoopKind.UNROLL))
-
-    def __str__(self) -> str:
-        return f"unroll({self.loop})"

@@ -14,10 +14,11 @@ from polyopt.ir.scop import Scop
 from polyopt.schedule.repair import RefusedStep, Repair
 from polyopt.schedule.tree import Tree
 from polyopt.transforms.reference import change_loop, loop
+from polyopt.transforms.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Vectorize:
+class Vectorize(Written):
     """Run a loop's iterations in SIMD lanes.
 
     The loop must carry no dependence but those of a reassociable reduction.
@@ -39,6 +40,3 @@ class Vectorize:
         """Yield what might be legal instead, cheapest first."""
         found = loop(refused.tree, self.loop, str(self))
         yield from transforms.repair_parallel.marked_instead(refused, found, Vectorize)
-
-    def __str__(self) -> str:
-        return f"vectorize({self.loop})"
