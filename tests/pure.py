@@ -34,6 +34,7 @@ DEVICELESS = (
 )
 FOLDERS = (
     *DEVICELESS,
+    "examples",
     "hostile",
     "mutants",
     "oracle",

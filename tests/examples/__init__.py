@@ -1,0 +1,1 @@
+"""What CONTRIBUTING adds step by step, carried out without a change of polyopt."""
