@@ -97,7 +97,7 @@ def test_marks_of_point_loops():
             "PO0303",
             "tile(L0, 2, 2, 2): band L0 has 2 loops, 3 sizes were given",
         ),
-        (Tile("L0", ()), "PO0303", "tile(L0, ): band L0 has 2 loops, 0 sizes were given"),
+        (Tile("L0", ()), "PO0303", "tile(L0): band L0 has 2 loops, 0 sizes were given"),
         (Tile("L0", (0,)), "PO0303", "tile(L0, 0): a tile size must be at least 1"),
         (
             Tile("L0", (2**31,)),
