@@ -69,8 +69,8 @@ def check_legal(
     the loops and filters above it; where all of these are the same objects as in `proven`, it is
     reused.
     """
-    pending = remaining_dependences(dependences)
-    return _covers(scop.domain, tree, proven) or _check(tree, pending, proven, 0)
+    remaining = remaining_dependences(dependences)
+    return _covers(scop.domain, tree, proven) or _check(tree, remaining, proven, 0)
 
 
 def unaffected(tree: Tree, changed: Collection[str]) -> Tree:
@@ -153,96 +153,96 @@ def _inside(part: Filter, proven: Tree | None) -> Tree | None:
 
 
 def _check(
-    tree: Tree, pending: RemainingDependences, proven: Tree | None, level: int
+    tree: Tree, remaining: RemainingDependences, proven: Tree | None, level: int
 ) -> Violation | None:
     if tree is proven:
         return None
-    if not pending.is_small:
-        return _violation(tree, pending, proven, level)
-    key = (check_legal, tree, pending.groups)
-    if key in pending.known:
+    if not remaining.is_small:
+        return _violation(tree, remaining, proven, level)
+    key = (check_legal, tree, remaining.groups)
+    if key in remaining.known:
         return None
-    found = _violation(tree, pending, proven, level)
+    found = _violation(tree, remaining, proven, level)
     if found is None:
-        pending.known[key] = True
+        remaining.known[key] = True
     return found
 
 
 def _violation(
-    tree: Tree, pending: RemainingDependences, proven: Tree | None, level: int
+    tree: Tree, remaining: RemainingDependences, proven: Tree | None, level: int
 ) -> Violation | None:
     match tree:
         case Leaf():
-            left = pending.left
+            left = remaining.left
             return None if left is None else Violation(Fault.UNORDERED, left, "", level)
         case Filter():
-            return _check(tree.child, pending, _inside(tree, proven), level)
+            return _check(tree.child, remaining, _inside(tree, proven), level)
         case Sequence():
-            return _check_sequence(tree, pending, proven, level)
+            return _check_sequence(tree, remaining, proven, level)
         case Band():
-            return _check_band(tree, pending, _same_loops(tree, proven), level)
+            return _check_band(tree, remaining, _same_loops(tree, proven), level)
         case _:
             assert_never(tree)
 
 
 def _check_band(
-    band: Band, pending: RemainingDependences, proven: Band | None, level: int
+    band: Band, remaining: RemainingDependences, proven: Band | None, level: int
 ) -> Violation | None:
     for position, member in enumerate(band.members):
         if proven is None or proven.members[position].kind is not member.kind:
-            found, pending = _check_member(member, pending, level + position)
+            found, remaining = _check_member(member, remaining, level + position)
             if found is not None:
                 return found
         else:
-            pending = pending.learnt(member).equal(member)
+            remaining = remaining.learnt(member).equal(member)
     below = None if proven is None else proven.child
-    return _check(band.child, pending, below, level + len(band.members))
+    return _check(band.child, remaining, below, level + len(band.members))
 
 
 def _check_member(
-    member: BandMember, pending: RemainingDependences, level: int
+    member: BandMember, remaining: RemainingDependences, level: int
 ) -> tuple[Violation | None, RemainingDependences]:
     """Return a violation by a loop, if any, and the pairs that it leaves equal."""
-    backwards = pending.backwards(member)
+    backwards = remaining.backwards(member)
     if backwards is not None:
-        return Violation(Fault.REVERSED, backwards, member.name, level), pending
-    pending = pending.learnt(member)
+        return Violation(Fault.REVERSED, backwards, member.name, level), remaining
+    remaining = remaining.learnt(member)
     match member.kind:
         case LoopKind.SEQUENTIAL | LoopKind.UNROLL | LoopKind.MATRIX | LoopKind.SCAN:
-            return None, pending.equal(member)
+            return None, remaining.equal(member)
         case LoopKind.EXTREMUM:
             raise AssertionError("a pass marks such loops, not a schedule")
         case LoopKind.PARALLEL:
-            carried = pending.separated(member)
+            carried = remaining.separated(member)
         case LoopKind.BLOCK | LoopKind.THREAD:
-            carried = pending.separated(member, lambda p: p.own and p.source in member.atomic)
+            carried = remaining.separated(member, lambda p: p.own and p.source in member.atomic)
         case LoopKind.VECTOR:
-            carried = pending.separated(member, lambda p: p.sort is PairOrder.REDUCTION)
+            carried = remaining.separated(member, lambda p: p.order is PairOrder.REDUCTION)
         case LoopKind.LANE:
-            carried = pending.separated(
-                member, lambda p: p.sort in (PairOrder.REDUCTION, PairOrder.JOIN)
+            carried = remaining.separated(
+                member, lambda p: p.order in (PairOrder.REDUCTION, PairOrder.JOIN)
             )
         case _:
             assert_never(member.kind)
     if carried is not None:
-        return Violation(Fault.CONCURRENT, carried, member.name, level), pending
+        return Violation(Fault.CONCURRENT, carried, member.name, level), remaining
     if member.kind not in (LoopKind.VECTOR, LoopKind.LANE) and not member.atomic:
-        return None, pending  # it leaves all of them equal
-    return None, pending.equal(member)
+        return None, remaining  # it leaves all of them equal
+    return None, remaining.equal(member)
 
 
 def _check_sequence(
-    tree: Sequence, pending: RemainingDependences, proven: Tree | None, level: int
+    tree: Sequence, remaining: RemainingDependences, proven: Tree | None, level: int
 ) -> Violation | None:
     if not _same_filters(tree, proven):
-        backwards = _across(tree, pending, proven)
+        backwards = _across(tree, remaining, proven)
         if backwards is not None:
             return Violation(Fault.REVERSED, backwards, "", level)
     for part in tree.parts:
         before = _inside(part, proven)
         if part.child is before:
             continue
-        inside = pending.within(part)
+        inside = remaining.within(part)
         found = None if inside.is_empty else _check(part.child, inside, before, level + 1)
         if found is not None:
             return found
@@ -250,7 +250,7 @@ def _check_sequence(
 
 
 def _across(
-    tree: Sequence, pending: RemainingDependences, proven: Tree | None
+    tree: Sequence, remaining: RemainingDependences, proven: Tree | None
 ) -> isl.UnionMap | None:
     """Return pairs whose first instance is in a later part of the sequence.
 
@@ -264,15 +264,15 @@ def _across(
         for name in part.pieces:
             places.setdefault(name, []).append((number, part))
 
-    def is_turned(first: tuple[int, Filter], second: tuple[int, Filter]) -> bool:
+    def reverses(first: tuple[int, Filter], second: tuple[int, Filter]) -> bool:
         if first[0] <= second[0]:
             return False
         one, other = (before.get(id(part.domain)) for _, part in (first, second))
         return one is None or other is None or one <= other
 
-    def turned(pairs: DependentPairs) -> isl.UnionMap | None:
+    def reversed_pairs(pairs: DependentPairs) -> isl.UnionMap | None:
         firsts, seconds = places.get(pairs.source, []), places.get(pairs.target, [])
-        crossed = [(a[1], b[1]) for a in firsts for b in seconds if is_turned(a, b)]
+        crossed = [(a[1], b[1]) for a in firsts for b in seconds if reverses(a, b)]
         for relation in (pairs.relation, pairs.settled.relation) if crossed else ():
             found = union(
                 relation.intersect_domain(a.domain).intersect_range(b.domain) for a, b in crossed
@@ -282,7 +282,9 @@ def _across(
         return found if crossed else None
 
     moved = _reordered_statements(tree, before)
-    return union(turned(pairs) for pairs in pending.touching(moved) if not pairs.sort.is_free)
+    return union(
+        reversed_pairs(pairs) for pairs in remaining.touching(moved) if not pairs.order.is_free
+    )
 
 
 def _reordered_statements(tree: Sequence, before: Mapping[int, int]) -> frozenset[str]:
@@ -369,44 +371,44 @@ def mark_facts(dependences: Dependences, tree: Tree, marked: Tree | None = None)
     return _mark(tree, remaining_dependences(dependences), marked)
 
 
-def _mark(tree: Tree, pending: RemainingDependences, marked: Tree | None) -> Tree:
+def _mark(tree: Tree, remaining: RemainingDependences, marked: Tree | None) -> Tree:
     if tree is marked:
         return tree
-    if not pending.is_small:
-        return _marks(tree, pending, marked)
-    key = (mark_facts, tree, pending.groups)
-    if key not in pending.known:
-        found = _marks(tree, pending, marked)
-        pending.known[key] = pending.known[mark_facts, found, pending.groups] = found
-    known: Tree = pending.known[key]
+    if not remaining.is_small:
+        return _marks(tree, remaining, marked)
+    key = (mark_facts, tree, remaining.groups)
+    if key not in remaining.known:
+        found = _marks(tree, remaining, marked)
+        remaining.known[key] = remaining.known[mark_facts, found, remaining.groups] = found
+    known: Tree = remaining.known[key]
     return known
 
 
-def _marks(tree: Tree, pending: RemainingDependences, marked: Tree | None) -> Tree:
+def _marks(tree: Tree, remaining: RemainingDependences, marked: Tree | None) -> Tree:
     match tree:
         case Leaf():
             return tree
         case Filter():
-            return _mark_filter(tree, pending, marked)
+            return _mark_filter(tree, remaining, marked)
         case Sequence():
-            return Sequence(tuple(_mark_filter(part, pending, marked) for part in tree.parts))
+            return Sequence(tuple(_mark_filter(part, remaining, marked) for part in tree.parts))
         case Band():
             same = _same_loops(tree, marked)
             if same is None:
-                return _mark_band(tree, pending)
-            return _mark_below(tree, pending, same)
+                return _mark_band(tree, remaining)
+            return _mark_below(tree, remaining, same)
         case _:
             assert_never(tree)
 
 
-def _mark_filter(part: Filter, pending: RemainingDependences, marked: Tree | None) -> Filter:
+def _mark_filter(part: Filter, remaining: RemainingDependences, marked: Tree | None) -> Filter:
     before = _inside(part, marked)
     if part.child is before:
         return part
-    return Filter(part.domain, _mark(part.child, pending.within(part), before))
+    return Filter(part.domain, _mark(part.child, remaining.within(part), before))
 
 
-def _mark_below(band: Band, pending: RemainingDependences, same: Band) -> Band:
+def _mark_below(band: Band, remaining: RemainingDependences, same: Band) -> Band:
     """Return `band` with the properties of a band of the same loops, and its subtree marked."""
     members = tuple(
         replace(member, coincident=known.coincident)
@@ -415,13 +417,13 @@ def _mark_below(band: Band, pending: RemainingDependences, same: Band) -> Band:
     child = band.child
     if child is not same.child:
         for member in members:
-            pending = pending.learnt(member).equal(member)
-        child = _mark(child, pending, same.child)
+            remaining = remaining.learnt(member).equal(member)
+        child = _mark(child, remaining, same.child)
     return Band(band.label, members, child, same.permutable)
 
 
-def _mark_band(band: Band, pending: RemainingDependences) -> Band:
-    entry = pending
+def _mark_band(band: Band, remaining: RemainingDependences) -> Band:
+    entry = remaining
     permutable = True
     members = []
     for position, member in enumerate(band.members):
@@ -429,8 +431,8 @@ def _mark_band(band: Band, pending: RemainingDependences) -> Band:
             # the first loop of a legal tree reverses none of the pairs that those around leave
             permutable = position == 0 or not entry.reverses(member)
             entry = entry.learnt(member)
-        pending = pending.learnt(member)
-        coincident = not pending.separates(member)
+        remaining = remaining.learnt(member)
+        coincident = not remaining.separates(member)
         members.append(replace(member, coincident=coincident))
-        pending = pending if coincident else pending.equal(member)
-    return Band(band.label, tuple(members), _mark(band.child, pending, None), permutable)
+        remaining = remaining if coincident else remaining.equal(member)
+    return Band(band.label, tuple(members), _mark(band.child, remaining, None), permutable)

@@ -37,13 +37,13 @@ def settle_regions(program: Program) -> Program:
     """Return `program` with parallel loops of regions and temporaries of parts marked."""
     if program.is_static:
         return program
-    judge = _Judge(program)
-    return replace(program, parts=judge.temporaries(judge.loops(program.parts), False))
+    analysis = _RegionAnalysis(program)
+    return replace(program, parts=analysis.temporaries(analysis.loops(program.parts), False))
 
 
 def independent(program: Program, loop: Repeat) -> bool:
     """Tell whether the iterations of `loop`, a part of `program`, are proven independent."""
-    return _Judge(program).independent(loop) is not None
+    return _RegionAnalysis(program).independent(loop) is not None
 
 
 def touched(part: Part) -> frozenset[str]:
@@ -67,7 +67,7 @@ def touched(part: Part) -> frozenset[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Judge:
+class _RegionAnalysis:
     program: Program
 
     # -- temporaries of one part ----------------------------------------------------------------

@@ -58,7 +58,7 @@ class DependentPairs:
 
     source: str
     target: str
-    sort: PairOrder
+    order: PairOrder
     own: bool
     relation: isl.UnionMap
     tiles: tuple[isl.MultiUnionPwAff, ...] = ()
@@ -119,7 +119,7 @@ class DependentPairs:
 
     def backwards(self, loop: BandMember) -> tuple[isl.UnionMap | None, DependentPairs]:
         """Return the pairs that a loop reverses (or None), and all pairs with the learnt facts."""
-        if self.sort.is_free:
+        if self.order.is_free:
             return None, self
         return self._once("backwards", loop, lambda: self._backwards(loop))
 
@@ -143,7 +143,7 @@ class DependentPairs:
         if parts is None or not any(part.size for part in parts):
             return self._with(self.relation.eq_at_multi_union_pw_aff(loop.function))
         even = self.even
-        if not self.sort.is_free and all(_is_among(part, self.grown) for part in parts):
+        if not self.order.is_free and all(_is_among(part, self.grown) for part in parts):
             even += parts
         return replace(self, tiles=(*self.tiles, loop.function), even=even)
 
@@ -161,7 +161,7 @@ class DependentPairs:
 
     def _differing(self, loop: BandMember) -> isl.UnionMap | None:
         found = self.relation.lex_lt_at_multi_union_pw_aff(loop.function)
-        if self.sort.is_free:
+        if self.order.is_free:
             found = found.union(self.relation.lex_gt_at_multi_union_pw_aff(loop.function))
         return None if found.is_empty() else found
 

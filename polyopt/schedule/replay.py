@@ -162,26 +162,26 @@ def _times_of(scop: Scop, params: dict[str, int], tree: Tree) -> Times:
 def _swapped(times: Times, level: int, first: Instance, second: Instance) -> Times:
     """Return `times` with two iterations of one loop swapped."""
     prefix, one, two = times[first][:level], times[first][level], times[second][level]
-    turned = {one: two, two: one}
+    swapped = {one: two, two: one}
 
-    def turn(time: tuple[int, ...]) -> tuple[int, ...]:
+    def swap(time: tuple[int, ...]) -> tuple[int, ...]:
         if time[:level] != prefix:
             return time
-        return (*prefix, turned.get(time[level], time[level]), *time[level + 1 :])
+        return (*prefix, swapped.get(time[level], time[level]), *time[level + 1 :])
 
-    return {instance: turn(time) for instance, time in times.items()}
+    return {instance: swap(time) for instance, time in times.items()}
 
 
 def _in_turn(times: Times, level: int, first: Instance) -> Times:
     """Return `times` with a loop moved innermost, so that its iterations run in lockstep."""
     prefix = times[first][:level]
 
-    def turn(time: tuple[int, ...]) -> tuple[int, ...]:
+    def swap(time: tuple[int, ...]) -> tuple[int, ...]:
         if time[:level] != prefix:
             return time
         return (*prefix, *time[level + 1 :], time[level])
 
-    return {instance: turn(time) for instance, time in times.items()}
+    return {instance: swap(time) for instance, time in times.items()}
 
 
 def _backwards(scop: Scop, instance: Instance, params: dict[str, int]) -> tuple[int, ...]:

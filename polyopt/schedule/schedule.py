@@ -110,7 +110,7 @@ class Schedule:
             if len(steps) > 1:
                 found = schedule.data.renewed_by_all(steps, self.tree, self.dependences)
                 if found is not None:
-                    return self._judged(steps, *found)
+                    return self._checked(steps, *found)
             after = self
             for step in steps:
                 after = after.renew(step)
@@ -120,9 +120,9 @@ class Schedule:
 
     def renew(self, step: DataStep) -> Schedule:
         """Return the schedule after a data step; raises as `apply` does."""
-        return self._judged((step,), *schedule.data.renewed(step, self.tree, self.dependences))
+        return self._checked((step,), *schedule.data.renewed(step, self.tree, self.dependences))
 
-    def _judged(
+    def _checked(
         self, steps: tuple[DataStep, ...], dependences: Dependences, tree: Tree, proven: Tree
     ) -> Schedule:
         """Return the schedule after data steps if it is legal."""

@@ -209,16 +209,18 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
     fused = _within_budget("fused nests", start, lambda s: _fuse(s, done | waiting))
     several: list[str] = []
     if sketch.rows:
-        turned = _within_budget("rows abreast", fused, lambda s: jam_row_sums(s, sketch.rows) or s)
-        if turned is fused:
+        unrolled = _within_budget(
+            "rows abreast", fused, lambda s: jam_row_sums(s, sketch.rows) or s
+        )
+        if unrolled is fused:
             others = frozenset(outer_bands(start.tree)) - sketch.rows
             start = _within_budget("tiles of sums", start, lambda s: tile_sums(s, machine, others))
             done |= frozenset(_labels(start.tree) - _labels(sketch.schedule.tree))
-            turned = _within_budget("fused nests", start, lambda s: _fuse(s, done | waiting))
+            unrolled = _within_budget("fused nests", start, lambda s: _fuse(s, done | waiting))
         else:
             several = passes_with_sums(fused, sketch.rows)
-            done |= frozenset(_labels(turned.tree) - _labels(fused.tree))
-        fused = turned
+            done |= frozenset(_labels(unrolled.tree) - _labels(fused.tree))
+        fused = unrolled
     if not several:
         fused = _within_budget("joint sums", fused, lambda s: fuse_row_sums(s, done | waiting))
     if waiting:
@@ -247,8 +249,8 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
 def _fuse(schedule: Schedule, skip: frozenset[str]) -> Schedule:
     """Return `schedule` with nests fused, some after an interchange."""
     fused = fuse_nests(schedule, skip)
-    turned = fuse_interchanged(fused, skip)
-    return fused if turned is fused else fuse_nests(turned, skip)
+    interchanged = fuse_interchanged(fused, skip)
+    return fused if interchanged is fused else fuse_nests(interchanged, skip)
 
 
 def _within_budget(

@@ -192,8 +192,8 @@ def _fuse_around(schedule: Schedule, first: str, second: str) -> Schedule | None
     if not _is_inside(schedule.tree, first):
         return None
     for label in (first, second):
-        turned = with_short_inside(schedule, label)
-        fused = None if turned is None else fuse(turned, first, second)
+        interchanged = with_short_inside(schedule, label)
+        fused = None if interchanged is None else fuse(interchanged, first, second)
         if fused is not None and unroll_short(fused, first) is not None:
             return fused
     return None

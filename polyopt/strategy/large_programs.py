@@ -35,7 +35,7 @@ def size_in_words(schedule: Schedule) -> str | None:
 def schedule_nests(schedule: Schedule) -> Schedule:
     """Return the schedule with parallel loops and SIMD lanes in each nest.
 
-    The steps of all nests are judged together, and one by one only if they are refused.
+    The steps of all nests are checked together, and one by one only if they are refused.
     """
     steps = [_steps(schedule, label) for label in _nests(schedule)]
     steps = [one for one in steps if one]

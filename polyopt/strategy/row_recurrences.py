@@ -47,7 +47,7 @@ class _Strip:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """Steps that are judged together, and the tree they lead to."""
+    """Steps that are checked together, and the tree they lead to."""
 
     scop: Scop
     tree: Tree

@@ -105,13 +105,13 @@ def _sweep(schedule: Schedule, label: str) -> _Sweep | None:
 
 def _fused(schedule: Schedule, one: _Sweep, two: _Sweep, machine: Machine) -> Schedule | None:
     """Return `schedule` with the two nests fused, a block of rows for each thread."""
-    turned: list[Transform] = [
+    interchanged: list[Transform] = [
         Interchange(f"{sweep.label}[0]", f"{sweep.label}[1]")
         for sweep in (one, two)
         if sweep.rows != 0
     ]
     first, second = one.label, two.label
-    schedule = schedule.attempt(*turned) or schedule
+    schedule = schedule.attempt(*interchanged) or schedule
     shared = [sweep.shared for sweep in (one, two) if sweep.shared is not None]
     met = _moved_together(schedule, first, second)
     if met is None:

@@ -99,8 +99,8 @@ def _split(schedule: Schedule, label: str, loops: tuple[int, ...], block: _Block
             far += pieces.far
     if middle is not None:
         near.append(middle)
-        turned = [Interchange(f"{middle}[0]", f"{middle}[{loop}]") for _ in back]
-        schedule = schedule.attempt(*turned) or schedule
+        interchanged = [Interchange(f"{middle}[0]", f"{middle}[{loop}]") for _ in back]
+        schedule = schedule.attempt(*interchanged) or schedule
     return _Pieces(schedule, tuple(near), tuple(far))
 
 

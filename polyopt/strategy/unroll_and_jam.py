@@ -86,10 +86,12 @@ def _jammed_pass(schedule: Schedule, label: str) -> Schedule | None:
     parts = [part for part in labels if part.removeprefix(f"{point}.").isdigit()]
     sums = [part for part in parts if is_row_sum(schedule, part)]
     for part in sums:
-        turned = schedule.attempt(Interchange(f"{part}[0]", f"{part}[1]"), Unroll(f"{part}[1]"))
-        if turned is None:
+        interchanged = schedule.attempt(
+            Interchange(f"{part}[0]", f"{part}[1]"), Unroll(f"{part}[1]")
+        )
+        if interchanged is None:
             return None
-        schedule = turned
+        schedule = interchanged
     others = {b.label for b in bands(schedule.tree)} - {p for p in parts if p not in sums}
     if not sums:
         return None

@@ -1,4 +1,4 @@
-"""Transformation records: each changes a tree's structure; `Schedule.apply` judges the result.
+"""Transformation records: each changes a tree's structure; `Schedule.apply` checks it.
 
 Modules name the steps that few schedules have by the package, `transforms.Deal`: imported on use.
 """

@@ -1,6 +1,6 @@
 """Grid: run iterations in blocks of their own, on a device.
 
-In: up to six loops of one band.  Out: the same tree with the loops marked; the judge decides.
+In: up to six loops of one band.  Out: the tree with the loops marked; the legality check decides.
 Refuses: more than six loops, loops inside or around others that are mapped in another way.
 """
 

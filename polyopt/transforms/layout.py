@@ -33,7 +33,7 @@ class Part(Enum):
     TILE = "/"  # the number of its tile
     POINT = "%"  # its place in the tile
     SKEWED = "@"  # its subscript, and `size` times that of another one
-    TURNED = "^"  # its subscript; in shared memory groups of `size` elements change places
+    SWIZZLED = "^"  # its subscript; in shared memory groups of `size` elements change places
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Dimension:
         """Return its subscript for the old ones."""
         value = old[self.old]
         match self.part:
-            case Part.WHOLE | Part.PADDED | Part.TURNED:
+            case Part.WHOLE | Part.PADDED | Part.SWIZZLED:
                 return value
             case Part.TILE:
                 return Binary(BinaryOp.FLOORDIV, value, integer(self.size), DType.INT64)
@@ -69,7 +69,7 @@ class Dimension:
         """Return its extent for the old ones."""
         value = old[self.old]
         match self.part:
-            case Part.WHOLE | Part.TURNED:
+            case Part.WHOLE | Part.SWIZZLED:
                 return value
             case Part.PADDED:
                 return normalize(add(value, integer(self.size)))
@@ -85,7 +85,7 @@ class Dimension:
                 assert_never(self.part)
 
     def __str__(self) -> str:
-        if self.part is Part.TURNED:
+        if self.part is Part.SWIZZLED:
             return f"{self.old}^{self.size}*{self.by}/{self.rows}%{self.count}"
         if self.part is Part.SKEWED:
             return f"{self.old}+{self.size}*{self.by}"
@@ -106,7 +106,7 @@ def _is_complete(dimensions: tuple[Dimension, ...], rank: int) -> bool:
     if rank == 0 or any(d.old >= rank for d in dimensions):
         return False
     whole = [d.old for d in dimensions if d.part in (Part.WHOLE, Part.PADDED)]
-    if any(d.part in (Part.SKEWED, Part.TURNED) and d.by not in whole for d in dimensions):
+    if any(d.part in (Part.SKEWED, Part.SWIZZLED) and d.by not in whole for d in dimensions):
         return False
     for old in range(rank):
         parts = sorted((d.part.value, d.size) for d in dimensions if d.old == old)
@@ -136,7 +136,7 @@ def _fits(scop: Scop, array: str, at: int, extent: Expr) -> bool:
 
 def turn_of(dimensions: tuple[Dimension, ...], shape: tuple[Expr, ...], step: str) -> Turn | None:
     """Return how rows of `shape` are turned; raises `ScheduleError` PO0335."""
-    turned = [d for d in dimensions if d.part is Part.TURNED]
+    turned = [d for d in dimensions if d.part is Part.SWIZZLED]
     if not turned:
         return None
     last = dimensions[-1]
@@ -167,7 +167,7 @@ def read_dimension(text: str) -> Dimension | None:
     turned = _TURNED.fullmatch(text)
     if turned is not None:
         old, group, by, rows, count = map(int, turned.groups())
-        return Dimension(old, Part.TURNED, group, by, rows, count)
+        return Dimension(old, Part.SWIZZLED, group, by, rows, count)
     found = _DIMENSION.fullmatch(text)
     if found is None:
         return None

@@ -1,6 +1,6 @@
 """Move: run a nest directly before another one of the same sequence.
 
-In: two bands.  Out: the sequence in another order; the judge decides.
+In: two bands.  Out: the sequence in another order; the legality check decides.
 Refuses: bands that are not parts of one sequence (PO0305).
 """
 

@@ -171,7 +171,7 @@ def _dimensions(chosen: tuple[Dimension, ...], local: Local) -> tuple[Dimension,
 def _renumbered(chosen: Dimension, loops: int, kept: list[int]) -> Dimension:
     """Return a dimension of the source as one of the local array; no longer moved by a single."""
     old = loops + kept.index(chosen.old)
-    if chosen.part not in (Part.SKEWED, Part.TURNED):
+    if chosen.part not in (Part.SKEWED, Part.SWIZZLED):
         return replace(chosen, old=old)
     if chosen.by not in kept:
         return Dimension(old)

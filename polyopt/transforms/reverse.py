@@ -1,6 +1,7 @@
 """Reverse: run a loop backwards.
 
-In: a loop.  Out: the band with the loop counting down.  Refuses: nothing; the judge decides.
+In: a loop.  Out: the band with the loop counting down.  Refuses nothing itself; the legality check
+decides.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Threads: run iterations by the threads of a block, on a device.
 
-In: loops of one band.  Out: the same tree with the loops marked; the judge decides.
+In: loops of one band.  Out: the same tree with the loops marked; the legality check decides.
 Refuses: loops inside or around others that run across threads, loops around a grid.
 """
 

@@ -1,6 +1,6 @@
 """Unroll: repeat a loop's body instead of looping.
 
-In: a loop.  Out: the same tree with the loop marked; the judge decides whether the mark is sound.
+In: a loop.  Out: the same tree with the loop marked; the legality check decides.
 """
 
 from __future__ import annotations

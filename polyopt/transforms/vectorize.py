@@ -1,6 +1,6 @@
 """Vectorize: run a loop's iterations in SIMD lanes.
 
-In: a loop.  Out: the same tree with the loop marked; the judge decides whether the mark is sound.
+In: a loop.  Out: the same tree with the loop marked; the legality check decides.
 """
 
 from __future__ import annotations

@@ -163,8 +163,8 @@ def _mapped(start: Schedule, found: Schedule, device: GpuModel) -> Schedule:
     tiles = "tiles of products"  # each has operations of its own
     summed = _within_budget(tiles, start, lambda s: map_contractions(s, device), None)
     rows = _within_budget("rows", summed, lambda s: map_rows(s, device), None)
-    dealt = _within_budget("sums", rows, lambda s: map_sums(s, device), None)
-    updated = _within_budget("updates", dealt, lambda s: map_updates(s, device), None)
+    mapped = _within_budget("sums", rows, lambda s: map_sums(s, device), None)
+    updated = _within_budget("updates", mapped, lambda s: map_updates(s, device), None)
     followed = _within_budget("recurrences", updated, lambda s: map_recurrences(s, device), None)
     mapped = found if followed is start else _nests(followed, device)
     return _within_budget("pipelines", mapped, lambda s: pipeline_copies(s, device))

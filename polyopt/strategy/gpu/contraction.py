@@ -215,9 +215,9 @@ def _with_results(
             return schedule
     packed = schedule.attempt(Pack(roles.result, f"{tiled.joint}[{tiled.count - 1}]"))
     found = packed
-    numbered = tuple(enumerate(sides[::-1] if roles.turned else sides))
+    numbered = tuple(enumerate(sides[::-1] if roles.is_transposed else sides))
     for label in () if packed is None else new_nests(packed, schedule):
         found = found and _distributed(
-            found, label, numbered[::-1] if roles.turned else numbered, warp
+            found, label, numbered[::-1] if roles.is_transposed else numbered, warp
         )
     return found or schedule

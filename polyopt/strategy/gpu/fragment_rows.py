@@ -45,7 +45,7 @@ class FragmentRows:
         if self.size < WORD:  # lanes that read alone would each need more addresses in registers
             choices += self._turned(dimension, by)
         return min(
-            choices, key=lambda one: (*self.conflicts(one, threads), one.part is Part.TURNED)
+            choices, key=lambda one: (*self.conflicts(one, threads), one.part is Part.SWIZZLED)
         )
 
     def padded(self, dimension: int) -> Dimension:
@@ -87,10 +87,10 @@ class FragmentRows:
         for group, rows, count in product(_GROUPS, _ROWS, _COUNTS):
             group *= WIDE // self.size
             if self.length % (group * count) == 0:
-                yield Dimension(dimension, Part.TURNED, group, by, rows, count)
+                yield Dimension(dimension, Part.SWIZZLED, group, by, rows, count)
 
 
 def _column(row: int, column: int, last: Dimension) -> int:
-    if last.part is not Part.TURNED:
+    if last.part is not Part.SWIZZLED:
         return column
     return Turn(last.size, 1, last.rows, last.count).place(row, column)

@@ -45,7 +45,7 @@ class _Operand:
         return WIDE // self.array.dtype.size
 
     @property
-    def is_turned(self) -> bool:
+    def is_transposed(self) -> bool:
         """Whether neighbours in memory are terms of one result."""
         return self.deep > self.own
 
@@ -80,8 +80,8 @@ def copy_operands(
         if packed is not None:
             found: Schedule | None = packed
             for label in new_nests(packed, schedule):
-                turned = operand is not None and operand.is_turned and not fragments
-                found = found and _distributed(found, label, operand, turned)
+                is_transposed = operand is not None and operand.is_transposed and not fragments
+                found = found and _distributed(found, label, operand, is_transposed)
             schedule = found or schedule
     return schedule
 
@@ -107,7 +107,7 @@ def _dimensions(
     """Return layouts of the copy, best first: as in memory, or transposed and padded."""
     if fragments:
         return _in_fragments(operand, threads)
-    if not operand.is_turned:
+    if not operand.is_transposed:
         return ()
     rank = len(operand.array.shape)
     others = [Dimension(d) for d in range(rank) if d not in (operand.own, operand.deep)]
@@ -142,14 +142,14 @@ def _padding(operand: _Operand, threads: int) -> int:
 
 
 def _distributed(
-    schedule: Schedule, label: str, operand: _Operand | None, turned: bool
+    schedule: Schedule, label: str, operand: _Operand | None, is_transposed: bool
 ) -> Schedule | None:
     """Return `schedule` with a copy distributed to threads, some neighbours for each.
 
     Neighbours that lie apart in the copy go to neighbouring threads instead.
     """
     count = len(find_band(schedule.tree, label).members)
-    is_apart = operand is not None and turned and operand.is_whole
+    is_apart = operand is not None and is_transposed and operand.is_whole
     if operand is not None and _is_wide(operand) and not is_apart:
         loops = tuple(f"{label}[{n}]" for n in range(count))
         found = schedule.attempt(Strip(loops[-1], operand.wide), Threads(loops))

@@ -39,7 +39,7 @@ class Roles:
     result: str
     operands: tuple[str, ...]
     sizes: tuple[int | None, ...]
-    turned: bool  # columns move an earlier subscript of the result than rows
+    is_transposed: bool  # columns move an earlier subscript of the result than rows
 
 
 def find_roles(schedule: Schedule, label: str) -> Roles | None:
@@ -74,9 +74,9 @@ def find_roles(schedule: Schedule, label: str) -> Roles | None:
                 sums = (*(p for p in depth if p != deep[-1]), deep[-1])
                 arrays = dict.fromkeys(a.array for a in parts if a.ref in used)
                 operands = tuple(name for name in arrays if name != statement.write.array)
-                turned = _subscript(statement, own[column]) < _subscript(statement, own[row])
+                is_transposed = _subscript(statement, own[column]) < _subscript(statement, own[row])
                 result = statement.write.array
-                return Roles(batch, row, column, sums, result, operands, sizes, turned)
+                return Roles(batch, row, column, sums, result, operands, sizes, is_transposed)
     return None
 
 

@@ -143,17 +143,17 @@ def _columns(schedule: Schedule, label: str, found: SumRoles) -> Schedule | None
     count = len(found.results)
     order = (*found.results, found.lane, *(p for p in found.terms if p != found.lane))
     lane = f"{label}[{count}]"
-    dealt = schedule.attempt(
+    distributed = schedule.attempt(
         *_ordered(schedule, label, order),
         Deal(lane, SHARES),
         Rfactor(found.statement, lane),
         Distribute(label),
     )
-    if dealt is None:
+    if distributed is None:
         return None
-    parts = dealt.scop.statement(found.statement).target.array
-    turned = LayOut(parts, tuple(map(Dimension, (count, *range(count)))))
-    return dealt.attempt(turned) or dealt
+    parts = distributed.scop.statement(found.statement).target.array
+    transposed = LayOut(parts, tuple(map(Dimension, (count, *range(count)))))
+    return distributed.attempt(transposed) or distributed
 
 
 def _grid(label: str, count: int) -> Grid:

@@ -61,7 +61,7 @@ def test_same_results(program):
 def test_tiles_fit(shared_bytes):
     scop = programs.scop_of(programs.product)
     schedule = auto_schedule_gpu(scop, GpuModel())
-    roles = Roles((), 0, 1, (2,), "C", ("A", "B"), (None, 40, None), turned=False)
+    roles = Roles((), 0, 1, (2,), "C", ("A", "B"), (None, 40, None), is_transposed=False)
     sizes = contraction_tile_sizes(schedule, roles, GpuModel(shared=shared_bytes))
     assert shared_bytes < 4096 or sizes.columns == 40
     assert sizes.rows >= 8
@@ -135,7 +135,7 @@ def test_one_array_that_is_both_operands_is_copied_twice():
 def test_small_results_get_small_tiles():
     scop = programs.scop_of(programs.product)
     schedule = auto_schedule_gpu(scop, GpuModel())
-    roles = Roles((), 0, 1, (2,), "C", ("A", "B"), (256, 256, None), turned=False)
+    roles = Roles((), 0, 1, (2,), "C", ("A", "B"), (256, 256, None), is_transposed=False)
     sizes = contraction_tile_sizes(schedule, roles, GpuModel(processors=64))
     assert (sizes.rows, sizes.columns, sizes.own_rows) == (32, 32, 2)
     assert contraction_tile_sizes(schedule, roles, GpuModel(processors=4)).rows == 128

@@ -19,7 +19,7 @@ from tests.checks import assert_computes, assert_round_trip
 from tests.oracle.program import as_program
 from tests.texts import bare
 
-TURNED = Pack("A", "k_tile", (Dimension(1), Dimension(0, Part.PADDED, 3)))
+TRANSPOSED = Pack("A", "k_tile", (Dimension(1), Dimension(0, Part.PADDED, 3)))
 TILED = Tile("L0", (4, 3, 2))
 
 PRODUCT = """
@@ -40,15 +40,15 @@ def multiply(A, B, C):
 
 
 def test_same_results():
-    assert_computes(scops.gemm(), TILED, TURNED)
+    assert_computes(scops.gemm(), TILED, TRANSPOSED)
     tiles = (Dimension(0, Part.TILE, 2), Dimension(1), Dimension(0, Part.POINT, 2))
     assert_computes(scops.gemm(), TILED, Pack("A", "k_tile", tiles))
-    assert_round_trip(TURNED, Pack("A", "k_tile", tiles), Pack("A", "k_tile"))
+    assert_round_trip(TRANSPOSED, Pack("A", "k_tile", tiles), Pack("A", "k_tile"))
 
 
 def test_padding_stays_where_the_copy_is_small():
     scop = scops.gemm()
-    loops = lower(source_schedule(scop).apply(TILED, TURNED), as_program(scop))
+    loops = lower(source_schedule(scop).apply(TILED, TRANSPOSED), as_program(scop))
     (copy,) = (n for n in nodes(loops.body) if isinstance(n, DeclareArray))
     assert [show(extent) for extent in copy.array.shape] == ["2", "7"]
 

@@ -14,8 +14,8 @@ from polyopt.transforms import Contract, Dimension, LayOut
 
 # ruff: noqa: F821 - sizes are named by strings
 
-TURNED = (Dimension(1), Dimension(0))
-LAY_OUT = (LayOut("t", TURNED), LayOut("u", TURNED))
+TRANSPOSED = (Dimension(1), Dimension(0))
+LAY_OUT = (LayOut("t", TRANSPOSED), LayOut("u", TRANSPOSED))
 TOO_FEW = Contract("u", (1, 1))
 
 

@@ -11,11 +11,11 @@ from tests.checks import assert_computes, assert_round_trip
 from tests.unit.transforms import data_programs
 from tests.unit.transforms.refusing import refused
 
-TURNED = (Dimension(1), Dimension(0))
+TRANSPOSED = (Dimension(1), Dimension(0))
 SKEWED = (Dimension(1, Part.SKEWED, 2, 0), Dimension(0))
 
 
-@pytest.mark.parametrize("layout", [TURNED, SKEWED])
+@pytest.mark.parametrize("layout", [TRANSPOSED, SKEWED])
 def test_an_array_that_is_written_in_place(layout):
     schedule = assert_computes(scops.seidel(), Rearrange("A", "L0", layout))
     names = [s.name for s in schedule.scop.statements]
@@ -24,12 +24,12 @@ def test_an_array_that_is_written_in_place(layout):
 
 
 def test_read_only():
-    schedule = assert_computes(scops.gemm(), Rearrange("A", "L0", TURNED))
+    schedule = assert_computes(scops.gemm(), Rearrange("A", "L0", TRANSPOSED))
     assert [s.name for s in schedule.scop.statements if "out" in s.name] == []
 
 
 def test_one_nest_of_several():
-    assert_computes(data_programs.blur(), Rearrange("A", "L0", TURNED))
+    assert_computes(data_programs.blur(), Rearrange("A", "L0", TRANSPOSED))
     assert_computes(scops.jacobi(), Rearrange("A", "L1", SKEWED), Rearrange("B", "L2", SKEWED))
 
 
@@ -51,8 +51,8 @@ def test_round_trip():
     ("step", "code"),
     [
         (Rearrange("A", "L0", (Dimension(0),)), "PO0335"),
-        (Rearrange("A", "L9", TURNED), "PO0301"),
-        (Rearrange("B", "L0", TURNED), "PO0331"),
+        (Rearrange("A", "L9", TRANSPOSED), "PO0301"),
+        (Rearrange("B", "L0", TRANSPOSED), "PO0331"),
     ],
 )
 def test_refused(step, code):
