@@ -1,8 +1,8 @@
 """Atomic: let blocks and threads of a device update one element at the same time.
 
 In: a statement `a[…] = a[…] op x`.  Out: the same tree, the loops around it marked: those that are
-given to a grid or to threads from here on may carry its updates.
-Refuses: statements that are no such update, whose order counts, that devices do not have (PO0347).
+mapped to a grid or to threads from here on may carry its updates.
+Refuses: other statements, updates in a fixed order, operations that devices lack (PO0347).
 """
 
 from __future__ import annotations

@@ -21,9 +21,9 @@ from polyopt.transforms.written import Written
 class Combine(Written):
     """Run a loop's iterations by neighbouring threads of a warp, which combine pairwise.
 
-    The loop must carry no dependence but those of a reduction whose order is open.  With 2, 4, 8,
-    16 or 32 iterations of one assignment the threads of a warp pass their values on; any other loop
-    runs in order.
+    The loop must carry no dependence but those of a reassociable reduction.  With 2, 4, 8, 16 or 32
+    iterations of one assignment the threads of a warp shuffle their values; any other loop runs
+    sequentially.
 
     >>> from polyopt.schedule.demo import demo
     >>> print(demo().apply(Combine("j")))

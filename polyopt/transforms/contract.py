@@ -1,8 +1,8 @@
-"""Contract: keep a temporary in fewer cells, each used again when its value is no longer needed.
+"""Contract: store a temporary in fewer cells by reusing those of dead values.
 
-In: a temporary, a number of cells per dimension (none: the fewest that are enough).  Out: the
-program with subscripts modulo these numbers.
-Refuses: arguments of the program; two values that would share a cell while both are needed.
+In: a temporary, a number of cells per dimension (none: the fewest that suffice).  Out: the program
+with subscripts modulo these numbers.
+Refuses: arguments of the program; two values that would share a cell while both are live.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Contract(DataStep, Written):
         return RewrittenProgram(replace(scop, arrays=arrays, statements=statements), tree)
 
     def hint(self, difference: Difference, scop: Scop) -> str | None:
-        """Return the sizes that would do."""
+        """Return sizes that would be legal."""
         del difference
         sizes = fewest(scop, scop.array(self.array))
         if not any(sizes):
@@ -89,10 +89,10 @@ def _cells(extent: Expr, size: int) -> Expr:
 
 
 def fewest(scop: Scop, array: Array) -> tuple[int, ...]:
-    """Return for each dimension a number of cells that is enough, 0 where no number is.
+    """Return for each dimension a number of cells that suffices, 0 where no number does.
 
     `scop` stands in the order in which the loops run.  A dimension's number is one more than the
-    largest distance of two elements that are needed at the same time and equal in those before.
+    largest distance of two elements that are live at the same time and equal in those before.
     """
     space = isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, len(array.shape))
     pairs = isl.Set.empty(space.align_params(scop.context.get_space()))
@@ -118,7 +118,7 @@ def _reach(pairs: isl.Set, dim: int) -> int:
 
 
 def _together(scop: Scop, array: str) -> list[tuple[isl.Map, isl.Map]]:
-    """Return maps (instance pairs to first and to second element) of values needed together."""
+    """Return maps (instance pairs to first and to second element) of values live together."""
     flow = Dataflow(scop)
     order = scop.order.intersect_params(scop.context)
     writes = {s.name: s.write for s in scop.statements if s.write.array == array}

@@ -1,7 +1,7 @@
 """Embed: make a loop inside a band's body the band's last loop.
 
-In: an inner band of one loop, and a loop around it.  Out: one band; what stands beside the inner
-loop runs in its iteration whose number the loop around has.
+In: an inner band of one loop, and a loop around it.  Out: one band; statements beside the inner
+loop run in the iteration with the number of the loop around.
 Refuses: a nest that is not directly in the body of a band, other nests beside it.
 """
 

@@ -1,7 +1,7 @@
 """Expand: give every iteration of some loops its own copy of a variable or an array.
 
 In: an array that is written, loops.  Out: the program in which each iteration has its own cells;
-what is read after the loops is copied out of the last iteration that wrote it.
+values read after the loops are copied out of the last iteration that wrote them.
 Refuses: an array that the loops do not write, a read that needs another iteration's value.
 """
 
@@ -202,7 +202,7 @@ class _Private:
         return result
 
     def copies(self, flow: Dataflow, outer: int, chosen: tuple[int, ...]) -> list[Statement]:
-        """Return the statement that copies out what is read after the loops, if anything is.
+        """Return the statement that copies out values read after the loops, if there are any.
 
         Its iterators are the first `outer` loops, copies of the loops `chosen`, the subscripts.
         """

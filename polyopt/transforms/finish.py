@@ -1,4 +1,4 @@
-"""Finish: run a nest by the block of the kernel before it that ends last, on a device.
+"""Finish: run a nest in the last block of the kernel before it, on a device.
 
 In: a nest that one block can run, after one across a grid.  Out: the same tree with it marked; it
 runs after all blocks in any case, so it is always legal.

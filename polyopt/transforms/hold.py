@@ -28,12 +28,12 @@ from polyopt.transforms.written import Written
 
 @dataclass(frozen=True, slots=True)
 class Hold(DataStep, Written):
-    """Copy what each of the nests `bands` reads of `array` directly before the nest, but for the
-    elements that an iteration reads and writes itself.
+    """Copy the elements of `array` that each of the nests `bands` reads directly before the nest.
 
-    Each read has an array of its own, `A_held`, with cells for each iteration of the loops around,
-    so that the nest may run later than what changes `A` in between (Feautrier, "Array expansion",
-    1988).  The copying nests are called `A_hold`.
+    Except for elements that an iteration reads and writes itself.  Each read has an array of its
+    own, `A_held`, with cells for each iteration of the loops around, so that the nest may run later
+    than statements that change `A` in between (Feautrier, "Array expansion", 1988).  The copying
+    nests are called `A_hold`.
 
     >>> from polyopt.schedule.demo import demo
     >>> print(demo().apply(Hold("A0", ("L0",))))
@@ -101,7 +101,7 @@ class _ReadCopies:
 
 
 def _read_copies(region: Region, array: Array, step: str) -> _ReadCopies:
-    """Return the copies of what a nest reads of an array."""
+    """Return the copies of a nest's reads of an array."""
     inside = region.scop
     written = _written(region, array.name)
     copies: list[Statement] = []

@@ -1,6 +1,6 @@
 """Layout: keep a temporary's elements in another order in memory.
 
-In: a temporary, its new dimensions.  Out: the program with subscripts and extents so.
+In: a temporary, its new dimensions.  Out: the program with changed subscripts and extents.
 Refuses: arguments of the program; dimensions that are left out or named twice.
 """
 
@@ -26,7 +26,7 @@ from polyopt.transforms.written import Written
 
 @unique
 class Part(Enum):
-    """What a new dimension holds of an old one."""
+    """The part of an old dimension in a new one."""
 
     WHOLE = ""  # its subscript
     PADDED = "+"  # its subscript; so many more elements are kept
@@ -135,7 +135,7 @@ def _fits(scop: Scop, array: str, at: int, extent: Expr) -> bool:
 
 
 def turn_of(dimensions: tuple[Dimension, ...], shape: tuple[Expr, ...], step: str) -> Turn | None:
-    """Return how rows of `shape` are turned; raises `ScheduleError` PO0335."""
+    """Return the swizzle of rows of `shape`; raises `ScheduleError` PO0335."""
     turned = [d for d in dimensions if d.part is Part.SWIZZLED]
     if not turned:
         return None
@@ -183,11 +183,11 @@ def read_dimension(text: str) -> Dimension | None:
 
 @dataclass(frozen=True, slots=True)
 class LayOut(DataStep, Written):
-    """Keep `array` with the dimensions given: `layout(T, 1, 0)` is its transpose in memory.
+    """Store `array` with the dimensions given: `layout(T, 1, 0)` is its transpose in memory.
 
-    `0/32` and `0%32` together keep dimension 0 in tiles, `1+8` pads dimension 1 by 8 elements.
-    `1^8*0/2%4` turns rows that threads of a block share: element (r, c) lies at column
-    `c ^ 8 * (r / 2 % 4)`, so that a column's elements lie in different banks of memory.
+    `0/32` and `0%32` together store dimension 0 in tiles, `1+8` pads dimension 1 by 8 elements.
+    `1^8*0/2%4` swizzles rows in shared memory: element (r, c) lies at column `c ^ 8 * (r / 2 % 4)`,
+    so that a column's elements lie in different banks.
     """
 
     array: str

@@ -59,7 +59,7 @@ class Overlap(DataStep, Written):
         return RewrittenProgram(new, placed_tree, same, frozenset(copies), again=frozenset(again))
 
     def plan(self, tree: Tree, scop: Scop) -> OverlapPlan:
-        """Return what the step is about to make; raises as `renew` does."""
+        """Return the plan of the step; raises as `renew` does."""
         steps, sizes = value_of(self.steps), tuple(map(value_of, self.sizes))
         if min((steps, *sizes)) < 1 or not sizes:
             raise ScheduleError("PO0303", f"{self}: every size has to be at least 1")

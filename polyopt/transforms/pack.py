@@ -1,8 +1,8 @@
-"""Pack: copy what one iteration of a loop uses of an array into an array of its own.
+"""Pack: copy the footprint of a loop iteration in an array into an array of its own.
 
-In: an array, a loop.  Out: copies in at the begin of an iteration, copies out at its end, accesses
+In: an array, a loop.  Out: copies in at the start of an iteration, copies out at its end, accesses
 inside that use the copy.
-Refuses: an array that the loop does not touch, a footprint that nothing bounds.
+Refuses: an array that the loop does not access, an unbounded footprint.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from polyopt.transforms.written import Written
 
 @dataclass(frozen=True, slots=True)
 class Pack(DataStep, Written):
-    """Keep a copy of what one iteration of `loop` uses of `array` (Kandemir et al., "Dynamic
-    management of scratch-pad memory space", 2001).
+    """Copy the footprint of an iteration of `loop` in `array` into an array of its own (Kandemir
+    et al., "Dynamic management of scratch-pad memory space", 2001).
 
     Elements that are read before the iteration writes them are copied in, elements that it writes
-    are copied out.  The copy is called `A_pack`, its nests `A_in` and `A_out`.  It is kept with
-    `dimensions` of the array as in `layout`: `pack(A, k_tile, 1, 0+4)` keeps a transpose whose rows
-    are padded by 4 elements.
+    are copied out.  The copy is called `A_pack`, its nests `A_in` and `A_out`.  It has the layout
+    `dimensions` as in `layout`: `pack(A, k_tile, 1, 0+4)` stores a transpose whose rows are padded
+    by 4 elements.
 
     >>> from polyopt.schedule.demo import demo
     >>> from polyopt.transforms.tile import Tile
@@ -64,7 +64,7 @@ class Pack(DataStep, Written):
         return packed(region, array, self.dimensions, str(self), place_nests)
 
     def footprint(self, tree: Tree, scop: Scop) -> tuple[Side, ...]:
-        """Return the box that one iteration uses; raises as `renew` does."""
+        """Return the box of an iteration's footprint; raises as `renew` does."""
         array = find_array(scop, self.array, str(self))
         region = enter(scop, tree, loop(tree, self.loop, str(self)), touching(scop, self.array))
         return Local.of(region, array, array.name, str(self)).sides
@@ -111,7 +111,8 @@ def packed(
 
 def _locals(region: Region, array: Array, step: str) -> tuple[tuple[Local, ...], Scop]:
     """Return the local arrays, and the Scop that uses them: one, or one for each group of
-    reads where these are apart."""
+    reads where these are apart.
+    """
     wish = f"{array.name}_pack"
     groups = _groups(region, array.name)
     if len(groups) > 1 and not _is_small(region, array, step):
@@ -130,7 +131,7 @@ def _locals(region: Region, array: Array, step: str) -> tuple[tuple[Local, ...],
 
 
 def _is_small(region: Region, array: Array, step: str) -> bool:
-    """Tell whether one array of constant size holds all that is touched."""
+    """Tell whether one array of constant size holds the whole footprint."""
     try:
         return _is_constant(Local.of(region, array, array.name, step))
     except ScheduleError:
@@ -138,9 +139,9 @@ def _is_small(region: Region, array: Array, step: str) -> bool:
 
 
 def _groups(region: Region, array: str) -> list[tuple[list[Load], isl.Map]]:
-    """Return the reads of an array that is only read, together where they touch the same.
+    """Return the reads of a read-only array, grouped by equal subscripts or footprints.
 
-    A read that stands for several of these is in one group with all of them.
+    A read that matches several groups merges them.
     """
     groups: list[tuple[list[Load], isl.Map]] = []
     for access, touched in touched_by(region, array):
@@ -169,7 +170,7 @@ def _dimensions(chosen: tuple[Dimension, ...], local: Local) -> tuple[Dimension,
 
 
 def _renumbered(chosen: Dimension, loops: int, kept: list[int]) -> Dimension:
-    """Return a dimension of the source as one of the local array; no longer moved by a single."""
+    """Return a dimension of the source as one of the local array, which may drop its `by`."""
     old = loops + kept.index(chosen.old)
     if chosen.part not in (Part.SKEWED, Part.SWIZZLED):
         return replace(chosen, old=old)

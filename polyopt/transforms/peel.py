@@ -1,8 +1,8 @@
-"""Peel: split a loop at the iteration that the others depend on.
+"""Peel: split a loop at the one iteration that all others depend on.
 
-In: a loop all of whose carried dependences touch one iteration.  Out: three loops in sequence: the
+In: a loop all of whose carried dependences access one iteration.  Out: three loops in sequence: the
 iterations before it, itself, those after it.
-Refuses: a loop with no such iteration.
+Refuses: a loop without such an iteration.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Peel(Written):
         return replace_band(tree, self.band, lambda _: Sequence(tuple(parts)))
 
     def _pivots(self, tree: Tree, scop: Scop, band: Band, names: frozenset[str]) -> isl.UnionSet:
-        """Return the writing ends of the dependences that the loop carries."""
+        """Return the sources of the dependences that the loop carries."""
         dependences = dependences_of(scop)
         carried = carried_pairs(dependences, tree, band.label, 0)
         found = isl.UnionSet.empty(carried.get_space())
@@ -91,7 +91,7 @@ def _equal_outside(path: tuple[BandMember, ...], domain: isl.UnionSet) -> isl.Un
 
 
 def _is_single(member: BandMember, path: tuple[BandMember, ...], pivots: isl.UnionSet) -> bool:
-    """Tell whether for each iteration of the loops above the pivots share one value of the loop."""
+    """Tell whether the pivots have one value of the loop in each iteration of the loops above."""
     if pivots.is_empty():
         return False
     values = _map_of(member)
@@ -103,7 +103,7 @@ def _is_single(member: BandMember, path: tuple[BandMember, ...], pivots: isl.Uni
 
 
 def _map_of(member: BandMember) -> isl.UnionMap:
-    """Return what the loop's value is for each instance."""
+    """Return { instance -> value of the loop }."""
     return isl.UnionMap.from_multi_union_pw_aff(
         isl.MultiUnionPwAff.from_union_pw_aff(member.schedule)
     )

@@ -22,11 +22,11 @@ LEAST, MOST = 2, 8
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Begin the copies for later iterations of `loop` while one computes (Lam, "Software
+    """Start the copies for later iterations of `loop` while one computes (Lam, "Software
     pipelining: an effective scheduling technique for VLIW machines", 1988).
 
-    Arrays that the loop begins to fill get a part for each of `stages`.  A device that can copies
-    in the background, unless `is_plain`.
+    Arrays that the loop starts with filling get a part for each of `stages`.  A device that
+    supports it copies asynchronously, unless `is_plain`.
 
     >>> from polyopt.schedule.demo import demo
     >>> from polyopt.transforms.grid import Grid

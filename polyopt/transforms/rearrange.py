@@ -1,8 +1,8 @@
 """Rearrange: keep an array in another layout while a nest runs.
 
 In: an array, a nest, dimensions as in `layout`.  Out: a copy before the nest, accesses inside that
-use the copy, what is written copied back behind it.
-Refuses: an array that the nest does not touch; dimensions that are left out or named twice.
+use the copy, written elements copied back behind it.
+Refuses: an array that the nest does not access; dimensions that are left out or named twice.
 """
 
 from __future__ import annotations

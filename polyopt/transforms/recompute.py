@@ -33,10 +33,10 @@ from polyopt.transforms.written import Written
 
 @dataclass(frozen=True, slots=True)
 class Recompute(DataStep, Written):
-    """Compute what one iteration of `loop` needs of `array` in that iteration (overlapped tiling:
+    """Recompute the elements of `array` that an iteration of `loop` reads (overlapped tiling:
     Krishnamoorthy et al., "Effective automatic parallelization of stencil computations", 2007).
 
-    Neighbouring iterations compute what both need twice.
+    Elements that two iterations read are computed twice.
     """
 
     array: str

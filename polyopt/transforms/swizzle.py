@@ -1,4 +1,4 @@
-"""Swizzle: start blocks in groups of a few rows, so that those at work share what they read.
+"""Swizzle: number blocks in groups of a few rows, so that concurrent blocks share operands.
 
 In: the last two loops of a grid.  Out: the same tree with the rows marked; blocks may start in any
 order, so it is always legal.
@@ -21,8 +21,8 @@ from polyopt.transforms.written import Written
 class Swizzle(Written):
     """Number the blocks of a grid down the columns of `group` rows, then of the next ones.
 
-    Blocks side by side read the same rows of one operand and the same columns of another: in
-    squares they need less from memory than in lines.
+    Adjacent blocks read the same rows of one operand and the same columns of another: square groups
+    of blocks load less from memory than rows of blocks.
 
     >>> from polyopt.schedule.demo import demo
     >>> from polyopt.transforms.grid import Grid

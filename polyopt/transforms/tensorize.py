@@ -2,7 +2,7 @@
 
 In: a band whose first loops are rows and columns of a tile, and a warp's share of them.  Out: the
 band with warps and their lanes across threads, a lane's results as matrix instructions keep them.
-Refuses: sizes, element types and modes that no instruction is for (PO0340).
+Refuses: sizes, element types and modes without an instruction (PO0340).
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ class Tensorize(Written):
     """Give each warp `rows` x `columns` results of a tile, each lane those of its fragments.
 
     The last loops of a sum of products are rows, columns and terms.  Factors of float16 or bfloat16
-    are added in float32; those of float32 are rounded to tf32, which `fp="fast"` allows.  Of other
-    bands the last two loops are rows and columns of results, dealt to the lanes in the same way.
+    are added in float32; those of float32 are rounded to tf32, which `fp="fast"` allows.  In other
+    bands the last two loops are rows and columns of results, distributed to the lanes in the same
+    way.
 
     >>> from polyopt.schedule.demo import demo
     >>> from polyopt.transforms.tile import Tile
@@ -95,7 +96,7 @@ class Tensorize(Written):
         return replace_band(tree, label, lambda old: _distributed(old, first, rows, columns))
 
     def check_product(self, statement: Statement) -> None:
-        """Refuse what no instruction computes; raises `ScheduleError` PO0340."""
+        """Check that an instruction computes the product; raises `ScheduleError` PO0340."""
         factors = factors_of(statement)
         assert factors is not None
         found = {factor.dtype for factor in factors}
@@ -124,7 +125,7 @@ class Tensorize(Written):
 
 
 def factors_of(statement: Statement) -> tuple[Load, Load] | None:
-    """Return the factors whose products a statement adds up in float32, if that is what it does."""
+    """Return the operands of the products that a statement adds in float32, or None."""
     match statement:
         case Statement(
             guard=None,
@@ -159,7 +160,7 @@ def _only(tree: Tree, scop: Scop, label: str) -> Statement | None:
 
 
 def _distributed(band: Band, first: int, rows: int, columns: int) -> Band:
-    """Return the band as warps, lanes, and what a lane has: terms outermost."""
+    """Return the band as warps, lanes, and the points of a lane: terms outermost."""
     i, j, *terms = band.members[first:]
     pairs = tile_index(j.schedule, PAIR)
     own = LoopKind.MATRIX if terms else LoopKind.SEQUENTIAL

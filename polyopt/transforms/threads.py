@@ -27,11 +27,11 @@ from polyopt.transforms.written import Written
 
 @dataclass(frozen=True, slots=True)
 class Threads(Written):
-    """Deal the loops' iterations out to the threads of a block.
+    """Distribute the loops' iterations to the threads of a block.
 
     Neighbouring iterations of the last loop go to neighbouring threads.  The loops must carry no
-    dependence; what is in them is run by one thread.  Every nest inside the grid may be dealt out
-    in its own way; barriers stand between them where they need one.
+    dependence; one thread runs their body.  Every nest inside the grid may be distributed in its
+    own way; barriers separate nests that need one.
 
     >>> from polyopt.schedule.demo import demo
     >>> from polyopt.transforms.grid import Grid
