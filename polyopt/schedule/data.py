@@ -80,13 +80,13 @@ def renewed(
         assert all(len({*s.iters}) == len(s.iters) for s in made.scop.statements), step
         old = rebased(known.scop, tree)
         new = rebased(made.scop, made.tree, old)
-        changed = changed_arrays(old, new, made.same, made.copies | made.again)
+        changed = changed_arrays(old, new, made.same, made.copies | made.recomputed)
         touched = _touched(known.scop, new, changed, made)
-        compared = changed - made.apart
+        compared = changed - made.verified
         difference = first_difference(old, new, made.same, made.copies, compared, touched)
         if difference is not None:
             raise _refusal(step, old, new, difference)
-        instances = instances_of(old, new, made.same, made.copies | made.again, touched)
+        instances = instances_of(old, new, made.same, made.copies | made.recomputed, touched)
         dependences = reused_dependences(known, new, changed, instances)
         keep_lives(known.scop, new, changed)
         return dependences, made.tree, unaffected(tree, touched)
@@ -99,7 +99,7 @@ def _touched(
     if old.params != new.params or not old.context.plain_is_equal(new.context):
         return frozenset(s.name for s in (*old.statements, *new.statements))
     known = {s.name: s for s in old.statements}
-    found = {*made.same, *made.copies, *made.again}
+    found = {*made.same, *made.copies, *made.recomputed}
     for statement in (*old.statements, *new.statements):
         was = known.get(statement.name)
         touched = {access.array for access in (statement.write, *statement.reads)}

@@ -22,22 +22,22 @@ class RewrittenProgram:
     """The result of a data step: a Scop and its tree.
 
     `same` maps each statement that is new, or has other iterators than in the old Scop, to the
-    instances that it stands for there; `copies` are statements that only move values, `again` those
-    that recompute instances.  For the arrays in `apart` the step itself has shown that reads get
-    the right values.
+    instances that it stands for there; `copies` are statements that only move values, `recomputed`
+    those that recompute instances.  The step itself has verified the dataflow of the arrays in
+    `verified`.
     """
 
     scop: Scop
     tree: Tree
     same: Mapping[str, Origin] = field(default_factory=dict)
     copies: frozenset[str] = frozenset()
-    apart: frozenset[str] = frozenset()
-    again: frozenset[str] = frozenset()
+    verified: frozenset[str] = frozenset()
+    recomputed: frozenset[str] = frozenset()
 
     @property
     def is_plain(self) -> bool:
         """Whether the statements run the same instances as before."""
-        return not (self.same or self.copies or self.apart or self.again)
+        return not (self.same or self.copies or self.verified or self.recomputed)
 
 
 class DataStep(ABC):

@@ -53,7 +53,7 @@ class Hold(DataStep, Written):
         array = find_array(scop, self.array, str(self))
         same: dict[str, Origin] = {}
         copies: frozenset[str] = frozenset()
-        settled: frozenset[str] = frozenset({array.name})
+        verified: frozenset[str] = frozenset({array.name})
         for label in self._apart(tree):
             region = enter_nest(scop, tree, label, touching(scop, self.array))
             held = _read_copies(region, array, str(self))
@@ -69,8 +69,8 @@ class Hold(DataStep, Written):
             same |= region.same
             copies |= {copy.name for copy in held.copies}
             own = {copy.target.array for copy in held.copies}
-            settled = settled | own if settled and held.is_settled else frozenset()
-        return RewrittenProgram(scop, tree, same, copies, settled)
+            verified = verified | own if verified and held.is_verified else frozenset()
+        return RewrittenProgram(scop, tree, same, copies, verified)
 
     def _apart(self, tree: Tree) -> list[str]:
         """Return the nests' labels; raises `ScheduleError` PO0301, PO0303."""
@@ -90,14 +90,14 @@ class Hold(DataStep, Written):
 class _ReadCopies:
     """Copies for a nest, their loops, and the Scop in which the nest reads them.
 
-    `is_settled`: the nest does not write copied elements in the same iteration of the loops around;
-    nothing else runs between a copy and its read.
+    `is_verified`: the nest does not write copied elements in the same iteration of the loops
+    around; nothing else runs between a copy and its read.
     """
 
     scop: Scop
     copies: tuple[Statement, ...]
     nests: tuple[NewNest, ...]
-    is_settled: bool
+    is_verified: bool
 
 
 def _read_copies(region: Region, array: Array, step: str) -> _ReadCopies:
@@ -106,11 +106,11 @@ def _read_copies(region: Region, array: Array, step: str) -> _ReadCopies:
     written = _written(region, array.name)
     copies: list[Statement] = []
     nests: list[NewNest] = []
-    is_settled = True
+    is_verified = True
     for name, read in _reads(region, array.name):
         here = replace(region, scop=inside)
         touched = region.map_loops(name).reverse().apply_range(within(region.scop, read))
-        is_settled = is_settled and (written is None or bool(touched.is_disjoint(written)))
+        is_verified = is_verified and (written is None or bool(touched.is_disjoint(written)))
         local = Local.around(here, array, touched, f"{array.name}_held", step, is_nested=True)
         inside = _reading(local, name, read)
         own = next(r for r in inside.statement(name).reads if r.array == local.array.name)
@@ -118,7 +118,7 @@ def _read_copies(region: Region, array: Array, step: str) -> _ReadCopies:
         taken = [s.name for s in (*inside.statements, *copies)]
         copies.append(local.copy(fresh_name(f"{array.name}_hold", taken), cells, out=False))
         nests.append(local.nest(copies[-1]))
-    return _ReadCopies(inside, tuple(copies), tuple(nests), is_settled)
+    return _ReadCopies(inside, tuple(copies), tuple(nests), is_verified)
 
 
 def _reads(region: Region, array: str) -> Iterator[tuple[str, Access]]:

@@ -28,7 +28,7 @@ class Overlap(DataStep, Written):
     """Run `steps` iterations of `loop` in one tile of `sizes` elements (Krishnamoorthy et al.,
     "Effective automatic parallelization of stencil computations", 2007).
 
-    What a tile needs of its neighbours it computes again, on a copy of its own.
+    Each tile recomputes its halo on a copy of its own.
     """
 
     loop: str
@@ -50,13 +50,15 @@ class Overlap(DataStep, Written):
         copies = {s.name for phase in made.phases for s in (*phase.before, *phase.after)}
         copies |= {statement.name for statement in made.first}
         same = {n: o for n, o in region.same.items() if n not in region.values}
-        again: set[str] = set()
+        recomputed: set[str] = set()
         for phase in made.phases:
             for statement, old in zip(phase.steps, made.olds, strict=True):
                 own = Origin(old.name, tuple(map(Iter, old.iters)))
                 same[statement.name] = region.same.get(old.name, own)
-                again.add(statement.name)
-        return RewrittenProgram(new, placed_tree, same, frozenset(copies), again=frozenset(again))
+                recomputed.add(statement.name)
+        return RewrittenProgram(
+            new, placed_tree, same, frozenset(copies), recomputed=frozenset(recomputed)
+        )
 
     def plan(self, tree: Tree, scop: Scop) -> OverlapPlan:
         """Return the plan of the step; raises as `renew` does."""

@@ -50,25 +50,25 @@ class Recompute(DataStep, Written):
         array = find_array(scop, self.array, str(self), (Role.TEMP,))
         ref = loop(tree, self.loop, str(self))
         region = enter(scop, tree, ref, touching(scop, array.name))
-        again = self._again(region, array, ref)
-        local = Local.around(region, array, again.touched, f"{array.name}_again", str(self))
+        needed = self._recomputed(region, array, ref)
+        local = Local.around(region, array, needed.touched, f"{array.name}_again", str(self))
         inside = local.redirected()
-        made = tuple(again.statement(local, name) for name in again.needed)
+        made = tuple(needed.statement(local, name) for name in needed.needed)
         with_copies = replace(region, scop=replace(inside, statements=(*made, *inside.statements)))
         placed = place_nests(with_copies, tuple(_nest(with_copies, s) for s in made), ())
         new = with_copies.scop
         same = dict(region.same)
-        for name, statement in zip(again.needed, made, strict=True):
+        for name, statement in zip(needed.needed, made, strict=True):
             iters = scop.statement(name).iters
             same[statement.name] = Origin(name, tuple(map(Iter, iters)))
-        if not _is_read(new, array.name, set(again.needed)):
+        if not _is_read(new, array.name, set(needed.needed)):
             new, placed = _without(new, placed, array.name)
         kept = {s.name for s in new.statements}
-        again_names = frozenset(s.name for s in made)
+        recomputed = frozenset(s.name for s in made)
         kept_same = {name: origin for name, origin in same.items() if name in kept}
-        return RewrittenProgram(new, placed, kept_same, again=again_names)
+        return RewrittenProgram(new, placed, kept_same, recomputed=recomputed)
 
-    def _again(self, region: Region, array: Array, ref: LoopRef) -> _Recomputed:
+    def _recomputed(self, region: Region, array: Array, ref: LoopRef) -> _Recomputed:
         """Return the instances to recompute; raises `ScheduleError` PO0331, PO0334."""
         readers = [region.scop.statement(name) for name in region.values]
         if not readers:

@@ -72,8 +72,8 @@ class Rfactor(DataStep, Written):
         placed = place_nests_around(outer, (), (_nest(outer, after, first),))
         new = replace(partial, statements=(before, *partial.statements, after))
         copies = frozenset((before.name, after.name))
-        apart = frozenset((source.name, local.array.name))
-        return RewrittenProgram(new, placed, region.same, copies, apart)
+        verified = frozenset((source.name, local.array.name))
+        return RewrittenProgram(new, placed, region.same, copies, verified)
 
     def _reduction(self, scop: Scop) -> tuple[Statement, Const]:
         """Return the statement and its operator's identity; raises `ScheduleError` PO0333."""
@@ -161,11 +161,11 @@ def _iteration(statement: Statement, point: tuple[int, ...]) -> str:
     return f"iteration ({values}) of {statement.name}" if values else statement.name
 
 
-def _users(scop: Scop, array: str, apart: str) -> tuple[str, ...]:
+def _users(scop: Scop, array: str, other_than: str) -> tuple[str, ...]:
     return tuple(
         s.name
         for s in scop.statements
-        if s.name != apart and any(a.array == array for a in (s.write, *s.reads))
+        if s.name != other_than and any(a.array == array for a in (s.write, *s.reads))
     )
 
 
