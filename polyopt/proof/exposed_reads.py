@@ -19,20 +19,20 @@ from polyopt.proof.source import producers, union_of
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
+class WrittenElements:
     """The elements of one array that are surely written; `exposed`: others may be read."""
 
     elements: isl.Set
     exposed: bool = False
 
 
-def nothing_written(array: Array) -> Written:
+def nothing_written(array: Array) -> WrittenElements:
     """Return the state in which no element is written."""
     space = isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, len(array.shape))
-    return Written(isl.Set.empty(space.set_tuple_name(isl.dim_type.set, array.name)))
+    return WrittenElements(isl.Set.empty(space.set_tuple_name(isl.dim_type.set, array.name)))
 
 
-def written_after(parts: Parts, array: Array, before: Written) -> Written:
+def written_after(parts: Parts, array: Array, before: WrittenElements) -> WrittenElements:
     """Return the elements written after `parts`, and whether any others were read."""
     state = before
     for part in parts:
@@ -42,7 +42,7 @@ def written_after(parts: Parts, array: Array, before: Written) -> Written:
     return state
 
 
-def _part(part: Part, array: Array, state: Written) -> Written:
+def _part(part: Part, array: Array, state: WrittenElements) -> WrittenElements:
     match part:
         case Scop():
             return _scop(part, array, state)
@@ -54,23 +54,23 @@ def _part(part: Part, array: Array, state: Written) -> Written:
             return nothing_written(array) if part.array == array.name else state
         case Invoke():
             if array.name in part.inputs and not _is_whole(array, state):
-                return Written(state.elements, True)
-            return Written(_whole(array)) if array.name in part.outputs else state
+                return WrittenElements(state.elements, True)
+            return WrittenElements(_whole(array)) if array.name in part.outputs else state
         case Repeat():
             bounds = [part.lower, *(() if part.upper is None else (part.upper,))]
             for expr in (*bounds, *(() if part.going is None else (part.going,))):
                 state = _value(expr, array, state)
             inside = written_after(part.body, array, state)
-            return Written(state.elements, inside.exposed or state.exposed)
+            return WrittenElements(state.elements, inside.exposed or state.exposed)
         case _:
             assert_never(part)
 
 
-def _value(expr: Expr, array: Array, state: Written) -> Written:
+def _value(expr: Expr, array: Array, state: WrittenElements) -> WrittenElements:
     """Return the state after the evaluation of an expression outside static parts."""
     if not any(load.array == array.name for load in loads(expr)):
         return state
-    return state if _is_whole(array, state) else Written(state.elements, True)
+    return state if _is_whole(array, state) else WrittenElements(state.elements, True)
 
 
 def _whole(array: Array) -> isl.Set:
@@ -82,11 +82,11 @@ def _params(expr: Expr) -> set[str]:
     return {part.name for part in walk(expr) if isinstance(part, Param)}
 
 
-def _is_whole(array: Array, state: Written) -> bool:
+def _is_whole(array: Array, state: WrittenElements) -> bool:
     return bool(_whole(array).is_subset(state.elements))
 
 
-def _scop(scop: Scop, array: Array, state: Written) -> Written:
+def _scop(scop: Scop, array: Array, state: WrittenElements) -> WrittenElements:
     reading = [s for s in scop.statements if any(a.array == array.name for a in s.reads)]
     writing = [s for s in scop.statements if s.target.array == array.name]
     if not reading and not writing:
@@ -99,10 +99,10 @@ def _scop(scop: Scop, array: Array, state: Written) -> Written:
         open_ = reads.subtract_domain(served).range()
         known = isl.UnionSet.from_set(state.elements)
         if not open_.is_subset(known):
-            return Written(state.elements, True)
+            return WrittenElements(state.elements, True)
     done = state.elements
     for statement in certain:
         # what is known of the sizes here stays true as long as they have these values
         here = statement.write.relation.intersect_params(scop.context).range()
         done = done.union(here.gist_params(scop.context))
-    return Written(done)
+    return WrittenElements(done)

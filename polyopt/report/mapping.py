@@ -26,13 +26,13 @@ from polyopt.schedule.tree import (
     statements_of,
 )
 from polyopt.strategy.gpu.time_tiles import traffic, untiled
-from polyopt.strategy.strides import Step, accesses, directions, step_of
+from polyopt.strategy.strides import Stride, accesses, directions, stride_of
 from polyopt.transforms import Overlap
 
 _WALKS = {
-    Step.CONTIGUOUS: "neighbouring elements",
-    Step.INVARIANT: "the same element",
-    Step.STRIDED: "elements apart",
+    Stride.CONTIGUOUS: "neighbouring elements",
+    Stride.INVARIANT: "the same element",
+    Stride.STRIDED: "elements apart",
 }
 QUOTA = 200_000
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
@@ -113,8 +113,8 @@ def _walks(
         for access in accesses(statement):
             step = _moved(schedule, neighbours, access)
             if step is None and _stays(schedule, path[fastest], statement, access):
-                step = Step.INVARIANT
-            step = step or step_of(access, schedule.scop, statement, direction)
+                step = Stride.INVARIANT
+            step = step or stride_of(access, schedule.scop, statement, direction)
             verb = "write" if access is statement.write else "read"
             load = Load(access.array, access.index, schedule.scop.array(access.array).dtype)
             yield f"    neighbouring threads {verb} {_WALKS[step]}: {show(load)}"
@@ -146,7 +146,7 @@ def _neighbours(
         return None
 
 
-def _moved(schedule: Schedule, neighbours: isl.Map | None, access: Access) -> Step | None:
+def _moved(schedule: Schedule, neighbours: isl.Map | None, access: Access) -> Stride | None:
     """Return how far apart the elements of neighbours are, or None where there are none."""
     if neighbours is None or not access.exact:
         return None
@@ -155,16 +155,16 @@ def _moved(schedule: Schedule, neighbours: isl.Map | None, access: Access) -> St
             own = access.relation
             elements = own.reverse().apply_range(neighbours).apply_range(own)
             if not elements.dim(_OUT):
-                return Step.INVARIANT
+                return Stride.INVARIANT
             apart = elements.deltas()
     except BudgetError:
         return None
     last = apart.dim(isl.dim_type.set) - 1
     if any(_most(apart, dim) != 0 for dim in range(last)):
-        return Step.STRIDED
+        return Stride.STRIDED
     layout = schedule.scop.array(access.array).layout
     unit = 1 if layout in (Layout.C, Layout.ROWS) else None
-    return {0: Step.INVARIANT, unit: Step.CONTIGUOUS}.get(_most(apart, last), Step.STRIDED)
+    return {0: Stride.INVARIANT, unit: Stride.CONTIGUOUS}.get(_most(apart, last), Stride.STRIDED)
 
 
 def _stays(schedule: Schedule, loop: BandMember, statement: Statement, access: Access) -> bool:

@@ -26,7 +26,7 @@ from polyopt.schedule.tree import (
 )
 from polyopt.strategy.contraction import find_roles
 from polyopt.strategy.interchanges import order_steps
-from polyopt.strategy.strides import Step, loop_moves
+from polyopt.strategy.strides import Stride, loop_moves
 from polyopt.strategy.sums import ROWS, sums
 from polyopt.transforms import (
     Cut,
@@ -43,7 +43,7 @@ from polyopt.transforms import (
 WIDE = 4  # blocks that are one where nothing but a vector is eliminated
 
 
-_ACROSS = {Step.STRIDED, Step.CONTIGUOUS, Step.INVARIANT}
+_ACROSS = {Stride.STRIDED, Stride.CONTIGUOUS, Stride.INVARIANT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,14 +219,14 @@ def _rows_and_columns(schedule: Schedule, label: str, free: int) -> Schedule | N
     """
     band = find_band(schedule.tree, label)
     parts = band.child.parts if isinstance(band.child, Sequence) else ()
-    kinds: list[Step | None] = []
+    kinds: list[Stride | None] = []
     for part in parts:
         (name, *more) = statements_of(schedule.scop, part.domain)
         statement = schedule.scop.statement(name)
         whole = not more and len(statement.iters) == len(band.members)
         moves = loop_moves(schedule, label, statement) if whole else ()
         kinds.append(moves[free][statement.write.ref] if moves else None)
-    if {Step.CONTIGUOUS, Step.STRIDED} - set(kinds):
+    if {Stride.CONTIGUOUS, Stride.STRIDED} - set(kinds):
         return None
     first = next(kind for kind in kinds if kind is not None)
     at = next(n for n, kind in enumerate(kinds) if kind not in (first, None))
@@ -272,10 +272,10 @@ def _step_by_step(schedule: Schedule, label: str, rows: int, updates: list[State
         tuple(move[update.write.ref] for move in loop_moves(schedule, label, update))
         for update in updates
     ]
-    if not kinds or any(set(kind) != _ACROSS or kind[0] is not Step.STRIDED for kind in kinds):
+    if not kinds or any(set(kind) != _ACROSS or kind[0] is not Stride.STRIDED for kind in kinds):
         return schedule
-    depth = kinds[0].index(Step.INVARIANT)
-    if any(kind[depth] is not Step.INVARIANT for kind in kinds):
+    depth = kinds[0].index(Stride.INVARIANT)
+    if any(kind[depth] is not Stride.INVARIANT for kind in kinds):
         return schedule
     point = f"{label}.point"
     steps: list[Transform] = [Tile(label, (rows,))]
@@ -288,9 +288,9 @@ def _is_along_row(schedule: Schedule, label: str, statement: Statement) -> bool:
     rows, _, terms = loop_moves(schedule, label, statement)
     write = statement.write.ref
     return (
-        terms[write] is Step.INVARIANT
-        and rows[write] is Step.STRIDED
-        and Step.STRIDED not in terms.values()
+        terms[write] is Stride.INVARIANT
+        and rows[write] is Stride.STRIDED
+        and Stride.STRIDED not in terms.values()
     )
 
 
@@ -326,7 +326,7 @@ def _find(schedule: Schedule, label: str) -> _Elimination | None:
         if len(statement.iters) < len(band.members):
             continue
         moves = loop_moves(schedule, label, statement)
-        still = [p for p, move in enumerate(moves) if move[statement.write.ref] is Step.INVARIANT]
+        still = [p for p, move in enumerate(moves) if move[statement.write.ref] is Stride.INVARIANT]
         depths.update(still[-1:])
         size = max(size, schedule.scop.array(statement.target.array).dtype.size)
     if len(depths) != 1:

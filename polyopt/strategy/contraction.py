@@ -18,7 +18,7 @@ from polyopt.schedule.tree import Leaf, find_band, only_statement, statements_of
 from polyopt.strategy.epilogues import with_epilogues
 from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.reduction_skewing import skew_terms
-from polyopt.strategy.strides import Step, loop_moves
+from polyopt.strategy.strides import Stride, loop_moves
 from polyopt.transforms import Cut, Interchange, Parallelize, Separate, Tile, Unroll, Vectorize
 
 PAIR = 2
@@ -50,7 +50,7 @@ def find_roles(schedule: Schedule, label: str, *, ordered: bool = False) -> Role
         return None
     moves = loop_moves(schedule, label, statement)
     write = statement.write.ref
-    depths = [p for p, move in enumerate(moves) if move[write] is Step.INVARIANT]
+    depths = [p for p, move in enumerate(moves) if move[write] is Stride.INVARIANT]
     free = [p for p in range(len(moves)) if band.members[p].coincident]
     rows = [*free[::-1], *(p for p in reversed(range(len(moves))) if ordered and p not in free)]
     for column in reversed(free):
@@ -61,18 +61,18 @@ def find_roles(schedule: Schedule, label: str, *, ordered: bool = False) -> Role
     return None
 
 
-def _is_register_tile(row: dict[str, Step], column: dict[str, Step], write: str) -> bool:
+def _is_register_tile(row: dict[str, Stride], column: dict[str, Stride], write: str) -> bool:
     """Tell whether rows and columns of the result form a tile in vector registers.
 
     The result is contiguous along columns; an operand that varies along columns is the same for all
     rows, so that it is loaded once, or packed if it is not contiguous.
     """
-    if row[write] is not Step.STRIDED or column[write] is not Step.CONTIGUOUS:
+    if row[write] is not Stride.STRIDED or column[write] is not Stride.CONTIGUOUS:
         return False
-    varying = [ref for ref, step in column.items() if ref != write and step is not Step.INVARIANT]
-    shared = [ref for ref in varying if row[ref] is Step.INVARIANT]
-    lone = [ref for ref in varying if row[ref] is not Step.INVARIANT]
-    return bool(shared) and all(column[ref] is Step.CONTIGUOUS for ref in lone)
+    varying = [ref for ref, step in column.items() if ref != write and step is not Stride.INVARIANT]
+    shared = [ref for ref in varying if row[ref] is Stride.INVARIANT]
+    lone = [ref for ref in varying if row[ref] is not Stride.INVARIANT]
+    return bool(shared) and all(column[ref] is Stride.CONTIGUOUS for ref in lone)
 
 
 def contraction(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
@@ -154,7 +154,7 @@ def _tiled(
         # and its terms are results, too
         (Separate(box, box, full), transforms.Reorder(registers, (1, 0))),
     ]
-    strided = Step.STRIDED in loop_moves(schedule, label, statement)[roles.column].values()
+    strided = Stride.STRIDED in loop_moves(schedule, label, statement)[roles.column].values()
     left = _corners if whole else _strips
     rest = f"{box}.rest"
     after = _dots(rest, sizes) if strided else left(rest, sizes)
@@ -269,5 +269,5 @@ def _sizes(
         return contraction_sizes(machine, size)
     moves = loop_moves(schedule, label, statement)
     row, column = moves[roles.row], moves[roles.column]
-    reads = [ref for ref, step in column.items() if row[ref] is Step.INVARIANT is not step]
+    reads = [ref for ref, step in column.items() if row[ref] is Stride.INVARIANT is not step]
     return packed_sizes(machine, size, len(reads))

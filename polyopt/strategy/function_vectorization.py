@@ -23,7 +23,7 @@ from polyopt.schedule.tree import (
     only_statement,
     statements_of,
 )
-from polyopt.strategy.strides import Step, loop_moves
+from polyopt.strategy.strides import Stride, loop_moves
 from polyopt.transforms import Cut, Distribute, Interchange, Separate, Tile, Unroll, Vectorize
 
 LEAST, MOST = 4, 16
@@ -104,4 +104,4 @@ def _is_sum(schedule: Schedule, part: Filter) -> bool:
     statement = only_statement(schedule.tree, schedule.scop, band.label)
     if statement is None or statement.reduction is None or not statement.reduction.reassociable:
         return False
-    return loop_moves(schedule, band.label, statement)[-1][statement.write.ref] is Step.INVARIANT
+    return loop_moves(schedule, band.label, statement)[-1][statement.write.ref] is Stride.INVARIANT

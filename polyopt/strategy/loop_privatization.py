@@ -18,7 +18,7 @@ from polyopt.schedule.tree import Band, LoopRef, Tree, bands, find_band, resolve
 from polyopt.strategy.fusion import statements_in
 from polyopt.strategy.parallel_reductions import is_whole, serial
 from polyopt.strategy.short_loop_unrolling import trip_count
-from polyopt.strategy.strides import Step, loop_moves
+from polyopt.strategy.strides import Stride, loop_moves
 from polyopt.transforms import Expand, Parallelize, Rfactor, Unroll, Vectorize
 
 SHORT = 8  # iterations of a loop that lanes repeat
@@ -90,7 +90,7 @@ def _shared(schedule: Schedule, around: tuple[str, ...], name: str) -> tuple[str
         for ref in refs
         if any(
             loop_moves(schedule, ref.label, writer)[ref.position or 0][writer.write.ref]
-            is Step.INVARIANT
+            is Stride.INVARIANT
             for writer in writers
         )
     )

@@ -27,7 +27,7 @@ from polyopt.strategy.fusion import (
     statements_in,
 )
 from polyopt.strategy.short_loop_unrolling import has_uniform_trip_count, trip_count
-from polyopt.strategy.strides import Step, loop_moves
+from polyopt.strategy.strides import Stride, loop_moves
 from polyopt.transforms import Fuse, Interchange, Parallelize, Tile
 
 TERMS = 4096  # iterations of a loop that have one partial result
@@ -92,7 +92,7 @@ def is_whole(schedule: Schedule, label: str, statement: Statement) -> bool:
     )
     write = statement.write.ref
     moves = (move for inner in own for move in loop_moves(schedule, inner, statement))
-    return all(move[write] is Step.INVARIANT for move in moves)
+    return all(move[write] is Stride.INVARIANT for move in moves)
 
 
 def _fused(schedule: Schedule, label: str, skip: Collection[str]) -> Schedule | None:

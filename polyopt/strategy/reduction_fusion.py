@@ -22,7 +22,7 @@ from polyopt.strategy.fusion import (
     share_data,
     statements_in,
 )
-from polyopt.strategy.strides import Step, loop_moves
+from polyopt.strategy.strides import Stride, loop_moves
 from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import Fuse, Move, Parallelize
 
@@ -154,8 +154,8 @@ def _rows(schedule: Schedule, label: str) -> int:
         return 0
     statement = schedule.scop.statement(name)
     moves = [move[statement.write.ref] for move in loop_moves(schedule, label, statement)]
-    rows = next((p for p, move in enumerate(moves) if move is not Step.INVARIANT), len(moves))
-    is_along = Step.CONTIGUOUS in moves[rows:] and Step.INVARIANT not in moves[rows:]
+    rows = next((p for p, move in enumerate(moves) if move is not Stride.INVARIANT), len(moves))
+    is_along = Stride.CONTIGUOUS in moves[rows:] and Stride.INVARIANT not in moves[rows:]
     return rows if is_along else 0
 
 

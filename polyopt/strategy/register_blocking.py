@@ -29,7 +29,7 @@ from polyopt.schedule.tree import (
 from polyopt.strategy.fusion import adjacent, read_in, written_in
 from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.strides import (
-    Step,
+    Stride,
     accesses,
     along_row,
     directions,
@@ -254,13 +254,13 @@ def _parts(schedule: Schedule, label: str, statement: Statement) -> _Parts | Non
     write = statement.write.ref
     moves = loop_moves(schedule, label, statement)
     below: Tree = band.child
-    inside: list[dict[str, Step]] = []
+    inside: list[dict[str, Stride]] = []
     while isinstance(below, Band):
         inside += loop_moves(schedule, below.label, statement)
         below = below.child
-    if not isinstance(below, Leaf) or any(m[write] is not Step.INVARIANT for m in inside):
+    if not isinstance(below, Leaf) or any(m[write] is not Stride.INVARIANT for m in inside):
         return None
-    depth = [p for p, move in enumerate(moves) if move[write] is Step.INVARIANT]
+    depth = [p for p, move in enumerate(moves) if move[write] is Stride.INVARIANT]
     terms = [*(moves[p] for p in depth), *inside]
     if not band.permutable or len(terms) < 2 or not (inside or _has_windows(statement)):
         return None
@@ -294,27 +294,27 @@ def _is_column(scop: Scop, statement: Statement, direction: tuple[Fraction, ...]
     return written == 1 and all(moved == 0 or is_near(moved) for moved in read)
 
 
-def _shares(row: dict[str, Step], terms: list[dict[str, Step]], write: str) -> bool:
+def _shares(row: dict[str, Stride], terms: list[dict[str, Stride]], write: str) -> bool:
     """Tell whether several rows of results reuse a term's operand."""
-    same = [ref for ref, step in row.items() if ref != write and step is Step.INVARIANT]
-    return any(term[ref] is not Step.INVARIANT for ref in same for term in terms)
+    same = [ref for ref, step in row.items() if ref != write and step is Stride.INVARIANT]
+    return any(term[ref] is not Stride.INVARIANT for ref in same for term in terms)
 
 
-def _shares_vectors(row: dict[str, Step], column: dict[str, Step], write: str) -> bool:
+def _shares_vectors(row: dict[str, Stride], column: dict[str, Stride], write: str) -> bool:
     return any(
-        step is Step.INVARIANT and column[ref] is not Step.INVARIANT
+        step is Stride.INVARIANT and column[ref] is not Stride.INVARIANT
         for ref, step in row.items()
         if ref != write
     )
 
 
-def _is_shared(statement: Statement, row: dict[str, Step], column: dict[str, Step]) -> bool:
+def _is_shared(statement: Statement, row: dict[str, Stride], column: dict[str, Stride]) -> bool:
     """Tell whether all rows use the same vectors of columns, and no two terms share a vector."""
     kept = {name for index in statement.write.index for name in _iterators(index)}
-    moved = [a for a in accesses(statement)[1:] if column[a.ref] is not Step.INVARIANT]
+    moved = [a for a in accesses(statement)[1:] if column[a.ref] is not Stride.INVARIANT]
     return bool(moved) and all(
-        row[a.ref] is Step.INVARIANT
-        and column[a.ref] is Step.CONTIGUOUS
+        row[a.ref] is Stride.INVARIANT
+        and column[a.ref] is Stride.CONTIGUOUS
         and not _is_window(a, kept)
         for a in moved
     )

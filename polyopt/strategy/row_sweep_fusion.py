@@ -18,7 +18,7 @@ from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Leaf, find_band, only_statement
 from polyopt.strategy.function_vectorization import calling, group_size, sums_and_functions
 from polyopt.strategy.fusion import sequences, statements_in
-from polyopt.strategy.strides import Step, loop_moves
+from polyopt.strategy.strides import Stride, loop_moves
 from polyopt.transforms import (
     Fuse,
     Interchange,
@@ -95,10 +95,10 @@ def _sweep(schedule: Schedule, label: str) -> _Sweep | None:
         matrices = {
             array
             for ref, array in arrays.items()
-            if across.get(ref) is Step.STRIDED and along.get(ref) is Step.CONTIGUOUS
+            if across.get(ref) is Stride.STRIDED and along.get(ref) is Stride.CONTIGUOUS
         }
-        if matrices and Step.STRIDED not in along.values():
-            is_shared = reduction is not None and across[statement.write.ref] is Step.INVARIANT
+        if matrices and Stride.STRIDED not in along.values():
+            is_shared = reduction is not None and across[statement.write.ref] is Stride.INVARIANT
             return _Sweep(label, rows, frozenset(matrices), statement.name if is_shared else None)
     return None
 

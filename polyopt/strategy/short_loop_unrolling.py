@@ -15,7 +15,7 @@ from polyopt.ir.budget import optional
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, bands, find_band, member_map, path_to, statements_of
 from polyopt.strategy.interchanges import order_steps
-from polyopt.strategy.strides import Step, loop_moves
+from polyopt.strategy.strides import Stride, loop_moves
 from polyopt.strategy.vector import vector_gain
 from polyopt.transforms import Unroll, Vectorize
 
@@ -65,7 +65,9 @@ def is_reducing(schedule: Schedule, label: str) -> bool:
     for name in statements_of(schedule.scop, domain):
         statement = schedule.scop.statement(name)
         moves = loop_moves(schedule, label, statement)
-        still &= {p for p, move in enumerate(moves) if move[statement.write.ref] is Step.INVARIANT}
+        still &= {
+            p for p, move in enumerate(moves) if move[statement.write.ref] is Stride.INVARIANT
+        }
     return bool(still)
 
 

@@ -19,7 +19,7 @@ from polyopt.schedule.tree import BandMember, find_band, path_to
 
 
 @unique
-class Step(Enum):
+class Stride(Enum):
     """How one step of a loop changes an access's address."""
 
     INVARIANT = "invariant"  # the same element
@@ -76,14 +76,14 @@ def _solved(rows: tuple[tuple[int, ...], ...]) -> tuple[tuple[Fraction, ...] | N
     return tuple(found)
 
 
-def step_of(
+def stride_of(
     access: Access, scop: Scop, statement: Statement, direction: tuple[Fraction, ...] | None
-) -> Step:
-    """Return what a step along `direction` does to `access`."""
+) -> Stride:
+    """Return the stride of `access` for a step along `direction`."""
     moved = along_row(access, scop, statement, direction)
     if moved == 0:
-        return Step.INVARIANT
-    return Step.CONTIGUOUS if moved == 1 else Step.STRIDED
+        return Stride.INVARIANT
+    return Stride.CONTIGUOUS if moved == 1 else Stride.STRIDED
 
 
 def along_row(
@@ -136,11 +136,12 @@ def accesses(statement: Statement) -> tuple[Access, ...]:
     return tuple(found)
 
 
-def loop_moves(schedule: Schedule, label: str, statement: Statement) -> list[dict[str, Step]]:
+def loop_moves(schedule: Schedule, label: str, statement: Statement) -> list[dict[str, Stride]]:
     """Return for each loop of the band how a step changes each access, by reference."""
     path, _ = path_to(schedule.tree, schedule.scop, label)
     members = find_band(schedule.tree, label).members
     found = directions((*path, *members), schedule.scop, statement)[len(path) :]
     return [
-        {a.ref: step_of(a, schedule.scop, statement, d) for a in accesses(statement)} for d in found
+        {a.ref: stride_of(a, schedule.scop, statement, d) for a in accesses(statement)}
+        for d in found
     ]

@@ -13,7 +13,7 @@ from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Leaf, find_band, only_statement
 from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.short_loop_unrolling import trip_count
-from polyopt.strategy.strides import Step, loop_moves
+from polyopt.strategy.strides import Stride, loop_moves
 from polyopt.transforms import Cut, Interchange, Parallelize, Separate, Tile, Unroll, Vectorize
 
 ROWS = 8  # chains of additions in flight: latency times throughput of one addition
@@ -94,7 +94,7 @@ def _find(schedule: Schedule, label: str, *, recurrent: bool) -> _Sum | None:
         return None
     moves = loop_moves(schedule, label, statement)
     write = statement.write.ref
-    terms = [p for p, move in enumerate(moves) if move[write] is Step.INVARIANT]
+    terms = [p for p, move in enumerate(moves) if move[write] is Stride.INVARIANT]
     is_open = statement.reduction is not None and statement.reduction.reassociable
     if (statement.reduction is None and not recurrent) or not terms:
         return None
@@ -106,22 +106,22 @@ def _find(schedule: Schedule, label: str, *, recurrent: bool) -> _Sum | None:
     return found and replace(found, is_open=is_open)
 
 
-def _column_sum(band: Band, moves: list[dict[str, Step]], write: str, terms: int) -> _Sum | None:
+def _column_sum(band: Band, moves: list[dict[str, Stride]], write: str, terms: int) -> _Sum | None:
     for position, move in enumerate(moves):
-        if not band.members[position].coincident or move[write] is not Step.CONTIGUOUS:
+        if not band.members[position].coincident or move[write] is not Stride.CONTIGUOUS:
             continue
-        if Step.STRIDED not in move.values() and Step.STRIDED in moves[terms].values():
+        if Stride.STRIDED not in move.values() and Stride.STRIDED in moves[terms].values():
             return _Sum(position, terms, True)
     return None
 
 
-def _row_sum(band: Band, moves: list[dict[str, Step]], write: str, terms: int) -> _Sum | None:
+def _row_sum(band: Band, moves: list[dict[str, Stride]], write: str, terms: int) -> _Sum | None:
     along = moves[terms].values()
-    if Step.CONTIGUOUS not in along or Step.STRIDED in along:
+    if Stride.CONTIGUOUS not in along or Stride.STRIDED in along:
         return None
     for position, move in reversed(list(enumerate(moves))):  # the rows that are near
-        if not band.members[position].coincident or move[write] is Step.INVARIANT:
+        if not band.members[position].coincident or move[write] is Stride.INVARIANT:
             continue
-        if Step.STRIDED in move.values():
+        if Stride.STRIDED in move.values():
             return _Sum(position, terms, False)
     return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import Leaf, find_band, only_statement
 from polyopt.strategy.interchanges import order_steps
-from polyopt.strategy.strides import Step, loop_moves
+from polyopt.strategy.strides import Stride, loop_moves
 from polyopt.transforms import Cut, Interchange, Parallelize, Tile
 
 LINE = 64  # bytes
@@ -44,13 +44,13 @@ def tile_transpose(schedule: Schedule, label: str) -> Schedule | None:
     return schedule.attempt(*steps, *(shared or [Parallelize(f"{inner}.tile[0]")]))
 
 
-def _across(moves: list[dict[str, Step]], write: str) -> tuple[int, int] | None:
+def _across(moves: list[dict[str, Stride]], write: str) -> tuple[int, int] | None:
     """Return the loop along which an access is contiguous and the write is strided."""
-    inner = next((p for p, move in enumerate(moves) if move[write] is Step.CONTIGUOUS), None)
+    inner = next((p for p, move in enumerate(moves) if move[write] is Stride.CONTIGUOUS), None)
     if inner is None:
         return None
-    jumping = [ref for ref, step in moves[inner].items() if step is Step.STRIDED]
+    jumping = [ref for ref, step in moves[inner].items() if step is Stride.STRIDED]
     for outer, move in enumerate(moves):
-        if any(move[ref] is Step.CONTIGUOUS for ref in jumping):
+        if any(move[ref] is Stride.CONTIGUOUS for ref in jumping):
             return outer, inner
     return None

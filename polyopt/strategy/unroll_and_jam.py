@@ -18,7 +18,7 @@ from polyopt.schedule.tree import Band, Leaf, bands, find_band
 from polyopt.strategy.contraction import find_roles
 from polyopt.strategy.extents import count_similar_loops
 from polyopt.strategy.fusion import fuse_neighbours, share_data, statements_in
-from polyopt.strategy.strides import Step, accesses, directions, loop_moves
+from polyopt.strategy.strides import Stride, accesses, directions, loop_moves
 from polyopt.strategy.sums import ROWS, is_row_sum
 from polyopt.strategy.sums import sums as alone
 from polyopt.strategy.tiling import outer_bands
@@ -116,7 +116,7 @@ def _has_temporary_rows(schedule: Schedule, label: str) -> bool:
     (total,) = statements_in(schedule, label)
     along = loop_moves(schedule, label, total)[-1]
     return any(
-        along.get(access.ref) is Step.CONTIGUOUS
+        along.get(access.ref) is Stride.CONTIGUOUS
         and schedule.scop.array(access.array).role is Role.TEMP
         for access in total.reads
     )

@@ -21,10 +21,10 @@ from polyopt.schedule.tree import (
     statements_of,
     tuple_names,
 )
-from polyopt.strategy.strides import Step, accesses, along_row, directions, step_of
+from polyopt.strategy.strides import Stride, accesses, along_row, directions, stride_of
 from polyopt.transforms import Cut, Distribute, Interchange, Peel, Vectorize
 
-_GAIN = {Step.CONTIGUOUS: 2, Step.INVARIANT: 1, Step.STRIDED: -4}
+_GAIN = {Stride.CONTIGUOUS: 2, Stride.INVARIANT: 1, Stride.STRIDED: -4}
 
 
 def vectorize_innermost(schedule: Schedule) -> Schedule:
@@ -73,8 +73,8 @@ def vector_gain(schedule: Schedule, label: str, position: int) -> int:
         if direction is None or not any(direction):
             continue
         write, *reads = accesses(statement)
-        steps = [step_of(a, schedule.scop, statement, direction) for a in (write, *reads)]
-        if Step.CONTIGUOUS not in steps or steps[0] is Step.STRIDED:
+        steps = [stride_of(a, schedule.scop, statement, direction) for a in (write, *reads)]
+        if Stride.CONTIGUOUS not in steps or steps[0] is Stride.STRIDED:
             return -100
         total += _GAIN[steps[0]]
         total += sum(_gain(read, schedule.scop, statement, direction) for read in reads)
@@ -84,7 +84,7 @@ def vector_gain(schedule: Schedule, label: str, position: int) -> int:
 def _gain(read: Access, scop: Scop, statement: Statement, direction: tuple[Fraction, ...]) -> int:
     """Return the score of a read; a row that is read backwards is reversed in a register."""
     is_backwards = along_row(read, scop, statement, direction) == -1
-    step = Step.INVARIANT if is_backwards else step_of(read, scop, statement, direction)
+    step = Stride.INVARIANT if is_backwards else stride_of(read, scop, statement, direction)
     return _GAIN[step]
 
 

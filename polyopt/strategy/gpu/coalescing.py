@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import find_band, path_to, statements_of
-from polyopt.strategy.strides import Step, accesses, directions, step_of
+from polyopt.strategy.strides import Stride, accesses, directions, stride_of
 
-_GAIN = {Step.CONTIGUOUS: 2, Step.INVARIANT: 0, Step.STRIDED: -2}
+_GAIN = {Stride.CONTIGUOUS: 2, Stride.INVARIANT: 0, Stride.STRIDED: -2}
 
 
 def coalesced_loop_last(schedule: Schedule, label: str, free: list[int]) -> list[int]:
@@ -25,7 +25,7 @@ def coalescing_gain(schedule: Schedule, label: str, position: int) -> int:
     return sum(_GAIN[step] * (2 if is_write else 1) for step, is_write in moves)
 
 
-def access_steps(schedule: Schedule, label: str, position: int) -> dict[str, tuple[Step, bool]]:
+def access_steps(schedule: Schedule, label: str, position: int) -> dict[str, tuple[Stride, bool]]:
     """Return how an iteration of a loop moves each access below, and whether it writes."""
     path, domain = path_to(schedule.tree, schedule.scop, label)
     members = (*path, *find_band(schedule.tree, label).members)
@@ -34,6 +34,6 @@ def access_steps(schedule: Schedule, label: str, position: int) -> dict[str, tup
         statement = schedule.scop.statement(name)
         direction = directions(members, schedule.scop, statement)[len(path) + position]
         for access in accesses(statement):
-            step = step_of(access, schedule.scop, statement, direction)
+            step = stride_of(access, schedule.scop, statement, direction)
             found[access.ref] = step, access is statement.write
     return found

@@ -33,7 +33,7 @@ from polyopt.strategy.gpu.mapped_loops import is_mapped, labels_in_sequence, new
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.partial_reductions import StepRefused, apply_steps
 from polyopt.strategy.gpu.sizes import constant_extent, least_value
-from polyopt.strategy.strides import Step, accesses
+from polyopt.strategy.strides import Stride, accesses
 from polyopt.transforms import Contract, Dimension, Fuse, Grid, Pack, Scan, Shift, Threads, Tile
 from polyopt.transforms.layout import Part
 
@@ -117,8 +117,8 @@ def _crossed(schedule: Schedule, label: str, rows: int) -> tuple[str, ...]:
     for name in statements_of(schedule.scop, domain):
         for access in accesses(schedule.scop.statement(name)):
             data |= set() if access.exact else {access.array}
-            crosses = not rows or across[access.ref][0] is Step.STRIDED
-            if along[access.ref][0] is Step.CONTIGUOUS and crosses:
+            crosses = not rows or across[access.ref][0] is Stride.STRIDED
+            if along[access.ref][0] is Stride.CONTIGUOUS and crosses:
                 found[access.array] = None
     return tuple(name for name in found if name not in data)
 

@@ -14,7 +14,7 @@ from polyopt.ir.scop import Statement
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import Band, Leaf, find_band, path_to, statements_of
 from polyopt.strategy.gpu.sizes import constant_extent
-from polyopt.strategy.strides import Step, accesses, directions, step_of
+from polyopt.strategy.strides import Stride, accesses, directions, stride_of
 
 LEAST = 8
 """Iterations that a loop needs for a tile to be worth copies."""
@@ -22,7 +22,7 @@ LEAST = 8
 ENOUGH = 32
 """Iterations that make good rows of a tile."""
 
-_Moves = dict[str, Step]
+_Moves = dict[str, Stride]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +54,15 @@ def find_roles(schedule: Schedule, label: str) -> Roles | None:
     statement = schedule.scop.statement(names[0])
     own = directions((*path, *band.members), schedule.scop, statement)[len(path) :]
     parts = accesses(statement)
-    moves = [{a.ref: step_of(a, schedule.scop, statement, d) for a in parts} for d in own]
+    moves = [{a.ref: stride_of(a, schedule.scop, statement, d) for a in parts} for d in own]
     sizes = tuple(constant_extent(member, domain) for member in band.members)
     write = statement.write.ref
-    depth = tuple(p for p, move in enumerate(moves) if move[write] is Step.INVARIANT)
+    depth = tuple(p for p, move in enumerate(moves) if move[write] is Stride.INVARIANT)
     wide = [p for p in _result_loops(band, moves, write) if _is_wide(sizes[p])]
     deep = [p for p in depth if _is_wide(sizes[p])]
     if not deep:
         return None
-    order = sorted(wide, key=lambda p: moves[p][write] is not Step.CONTIGUOUS)
+    order = sorted(wide, key=lambda p: moves[p][write] is not Stride.CONTIGUOUS)
     rows = sorted(wide, key=lambda p: (_is_short(sizes[p]), -_subscript(statement, own[p]), -p))
     for column in order:
         for row in rows:
@@ -93,7 +93,7 @@ def _result_loops(band: Band, moves: list[_Moves], write: str) -> list[int]:
     return [
         p
         for p, move in enumerate(moves)
-        if band.members[p].coincident and move[write] is not Step.INVARIANT
+        if band.members[p].coincident and move[write] is not Stride.INVARIANT
     ]
 
 
@@ -111,7 +111,7 @@ def _reused_reads(
     """Return the reads invariant along one of two loops, if there are some for both."""
     along: dict[bool, list[str]] = {}
     for ref, step in moves[depth].items():
-        stays = moves[row][ref] is Step.INVARIANT, moves[column][ref] is Step.INVARIANT
-        if ref != write and step is not Step.INVARIANT and stays[0] != stays[1]:
+        stays = moves[row][ref] is Stride.INVARIANT, moves[column][ref] is Stride.INVARIANT
+        if ref != write and step is not Stride.INVARIANT and stays[0] != stays[1]:
             along.setdefault(stays[0], []).append(ref)
     return tuple(ref for refs in along.values() for ref in refs) if len(along) == 2 else ()

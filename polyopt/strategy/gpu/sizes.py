@@ -11,7 +11,7 @@ from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import BandMember, find_band, path_to
 from polyopt.strategy.gpu.coalescing import access_steps
 from polyopt.strategy.gpu.model import GpuModel
-from polyopt.strategy.strides import Step
+from polyopt.strategy.strides import Stride
 
 SQUARE = 16
 """The side of a block where two loops both walk memory contiguously."""
@@ -41,9 +41,9 @@ def block_sizes(schedule: Schedule, label: str, count: int, device: GpuModel) ->
 def _crosses(schedule: Schedule, label: str, count: int) -> bool:
     """Tell whether an access is strided along the last loop and contiguous along one before."""
     last = access_steps(schedule, label, count - 1)
-    strided = {ref for ref, (step, _) in last.items() if step is Step.STRIDED}
+    strided = {ref for ref, (step, _) in last.items() if step is Stride.STRIDED}
     return any(
-        step is Step.CONTIGUOUS and ref in strided
+        step is Stride.CONTIGUOUS and ref in strided
         for position in range(count - 1)
         for ref, (step, _) in access_steps(schedule, label, position).items()
     )

@@ -21,7 +21,7 @@ from polyopt.schedule.tree import (
 )
 from polyopt.strategy.gpu.coalescing import access_steps
 from polyopt.strategy.gpu.mapped_loops import new_nests
-from polyopt.strategy.strides import Step, accesses
+from polyopt.strategy.strides import Stride, accesses
 from polyopt.transforms import Pack, Threads
 
 REUSE = 3.5
@@ -90,7 +90,7 @@ def _crossed(schedule: Schedule, point: str, count: int) -> list[str]:
         statement = schedule.scop.statement(name)
         for access in accesses(statement):
             steps = [walk[access.ref][0] for walk in walks]
-            crossed = steps[-1] is Step.STRIDED and Step.CONTIGUOUS in steps[:-1]
+            crossed = steps[-1] is Stride.STRIDED and Stride.CONTIGUOUS in steps[:-1]
             is_read = access is not statement.write
             found[access.array] = found.get(access.array, True) and crossed and is_read
     return [array for array, crossed in found.items() if crossed]

@@ -34,7 +34,7 @@ from polyopt.strategy.gpu.partial_reductions import (
 )
 from polyopt.strategy.gpu.sizes import constant_extent
 from polyopt.strategy.interchanges import order_steps
-from polyopt.strategy.strides import Step
+from polyopt.strategy.strides import Stride
 from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import (
     Combine,
@@ -96,7 +96,7 @@ def find_sums(schedule: Schedule, label: str) -> SumRoles | None:
         return None
     moves = [access_steps(schedule, label, position) for position in range(len(band.members))]
     write = schedule.scop.statement(names[0]).write.ref
-    terms = tuple(p for p, move in enumerate(moves) if move[write][0] is Step.INVARIANT)
+    terms = tuple(p for p, move in enumerate(moves) if move[write][0] is Stride.INVARIANT)
     results = tuple(p for p in range(len(moves)) if p not in terms)
     sizes = [constant_extent(band.members[p], domain) for p in terms]
     long = [p for p, size in zip(terms, sizes, strict=True) if size is None or size >= SHARES]
@@ -111,16 +111,16 @@ def find_sums(schedule: Schedule, label: str) -> SumRoles | None:
     return SumRoles(names[0], results, terms, lane, by_result)
 
 
-def _contiguous(move: dict[str, tuple[Step, bool]], write: str) -> int:
+def _contiguous(move: dict[str, tuple[Stride, bool]], write: str) -> int:
     """Return the number of contiguous reads along a loop, less that of strided ones."""
     steps = [step for ref, (step, _) in move.items() if ref != write]
-    return steps.count(Step.CONTIGUOUS) - steps.count(Step.STRIDED)
+    return steps.count(Stride.CONTIGUOUS) - steps.count(Stride.STRIDED)
 
 
-def _is_read_once(moves: list[dict[str, tuple[Step, bool]]], write: str) -> bool:
+def _is_read_once(moves: list[dict[str, tuple[Stride, bool]]], write: str) -> bool:
     """Tell whether some operand has an element of its own for every iteration."""
     return any(
-        all(move[ref][0] is not Step.INVARIANT for move in moves)
+        all(move[ref][0] is not Stride.INVARIANT for move in moves)
         for ref in (moves[0] if moves else ())
         if ref != write
     )

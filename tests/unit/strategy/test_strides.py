@@ -10,7 +10,7 @@ import pytest
 from polyopt.ir.source import Layout
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import find_band, path_to
-from polyopt.strategy.strides import Step, accesses, directions, step_of
+from polyopt.strategy.strides import Stride, accesses, directions, stride_of
 from polyopt.transforms import Fuse, Skew, Tile
 from tests import scops
 from tests.reading import read
@@ -24,7 +24,7 @@ def moves(scop, label="L0", steps=(), statement=0):
     band = find_band(schedule.tree, label)
     vectors = directions((*path, *band.members), schedule.scop, found)[len(path) :]
     return [
-        [step_of(a, schedule.scop, found, vector).value for a in accesses(found)]
+        [stride_of(a, schedule.scop, found, vector).value for a in accesses(found)]
         for vector in vectors
     ]
 
@@ -109,7 +109,7 @@ def test_a_loop_another_statement_has():
     assert moves(scop, "L0", (Fuse("L0", "L1"),)) == [["contiguous"]]
 
 
-@pytest.mark.parametrize("step", list(Step))
+@pytest.mark.parametrize("step", list(Stride))
 def test_every_step_is_shown(step):
     assert step.value in str([moves(scops.gemm()), moves(scops.transposed())])
 
