@@ -37,7 +37,7 @@ from polyopt.specialize import (
     with_decisions,
     with_ones,
 )
-from polyopt.targets import Options, Target, seconds_to_compile
+from polyopt.targets import Options, seconds_to_compile
 from polyopt.tuning.kept import Tuned, tuned, with_tuned
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Kernel(Generic[_F]):
         if os.environ.get("POLYOPT_DISABLE") == "1":
             return self.py_func(*args, **kwargs)
         given = self._parameters.bind(args, kwargs)
-        values = plain_values(given, self.options.target is not Target.C)
+        values = plain_values(given, not self.options.target.is_host)
         result = self._fast(*values)
         if result is not NotImplemented:
             return restore(result, values, given)
@@ -198,7 +198,7 @@ class Kernel(Generic[_F]):
             return infer_types(self.py_func), None
         given = self._parameters.bind(args, kwargs)
         if not any(_is_type(value) for value in given):
-            values = plain_values(given, self.options.target is not Target.C)
+            values = plain_values(given, not self.options.target.is_host)
             return types_of(self._parameters, values, self._constants), values
         defaults = self._parameters.defaults
         names = self._parameters.names
@@ -424,7 +424,7 @@ def to_device(
     from polyopt.runtime.values import dtype_known, native_array
 
     options = Options().changed({"target": target, "device": device})
-    if options.target is Target.C:
+    if options.target.is_host:
         raise UsageError(
             "PO0222", 'option `target` is "c", which has no device', hint='use "cuda" or "opencl"'
         )

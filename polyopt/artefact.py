@@ -16,13 +16,14 @@ from typing import Any
 
 from polyopt.dataclass import dataclass
 from polyopt.digest import hex_digest
-from polyopt.emit.text import SUFFIXES, emit
+from polyopt.emit.text import emit
 from polyopt.errors import PolyoptError, UsageError
 from polyopt.ir.affine import quota
 from polyopt.ir.host import Emitted
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Program
 from polyopt.ir.record import RecordError, decode, encode
+from polyopt.ir.target import TARGETS
 from polyopt.ir.wellformed import check_loops, check_program
 from polyopt.proof import Certificate, certify
 
@@ -155,7 +156,7 @@ def read_artefact(text: str, name: str) -> Artefact:
             "digest": str(seal),
             "certificate": (dict() | None) as certificate,
             "versions": dict(versions),
-        } if set(data) == _KEYS and _are_texts(versions) and language in SUFFIXES:
+        } if set(data) == _KEYS and _are_texts(versions) and language in TARGETS:
             pass
         case _:
             raise _malformed(name, "it has other fields than a certificate")

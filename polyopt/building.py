@@ -42,7 +42,7 @@ from polyopt.runtime.store import WRONG_DATA, Store, open_store
 from polyopt.runtime.threads import thread_count
 from polyopt.runtime.toolchain import Compiler, find_compiler, listed_features, processor_features
 from polyopt.specialize import weak_flags
-from polyopt.targets import Options, Target, detect_machine, seconds_to_compile
+from polyopt.targets import Options, detect_machine, seconds_to_compile
 
 if TYPE_CHECKING:
     from polyopt.pipeline import Compilation, Expect
@@ -87,7 +87,7 @@ def build_kernel(
 
     `accept` raises where a call does not fit what the front end read: nothing is built then.
     """
-    if options.target is not Target.C:
+    if not options.target.is_host:
         return _build_for_device(function, types, options, accept)
     start, begun = now(), time.perf_counter()
     require_level(listed_features)
@@ -374,7 +374,7 @@ def compile_stages(
             accept(program.signature)
         seconds = time.perf_counter() - start
         if machine is None:  # code for a device is the same beside any processor
-            machine = detect_machine() if options.target is Target.C else Machine()
+            machine = detect_machine() if options.target.is_host else Machine()
         stages = compile_program(program, options, machine, budget=budget, expect=expect)
     stages.timings["frontend"] = seconds
     return stages

@@ -27,7 +27,7 @@ from polyopt.specialize import (
     plain_values,
     show_types,
 )
-from polyopt.targets import Options, Target
+from polyopt.targets import Options
 
 if TYPE_CHECKING:
     from polyopt.ir.loops import LoopFunction
@@ -111,7 +111,7 @@ class CompiledKernel:
         if loaded.is_forked():
             warn_forked()
             loaded.set_threads(1)
-        plain = plain_values(values, self.options.target is not Target.C)
+        plain = plain_values(values, not self.options.target.is_host)
         result = loaded.call(*plain)
         if result is NotImplemented:
             bound = check_call(self.signature, plain)

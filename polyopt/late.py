@@ -47,7 +47,7 @@ def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
 
 def named(package: str, place: str) -> Any:  # noqa: ANN401
     """Return what a `place` of a package, as `tile.Tile`, is; its module is imported now."""
-    module, _, name = place.partition(".")
+    module, _, name = place.rpartition(".")
     return getattr(import_module(f"{package}.{module}"), name)
 
 

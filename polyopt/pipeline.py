@@ -199,12 +199,12 @@ def _lowered(schedules: Sequence[Schedule], program: Program, options: Options) 
 
 def _threads_own(options: Options) -> tuple[bool, bool]:
     """Return whether threads may have temporaries of their own, and of extents of the call only."""
-    return options.target is Target.C, options.threads == 1
+    return options.target.is_host, options.threads == 1
 
 
 def _forms(lowered: LoopFunction, options: Options, machine: Machine) -> list[Form]:
     """Return the loops in the forms that may run, the fastest first; the first one is made."""
-    if options.target is not Target.C:
+    if not options.target.is_host:
         return _device_forms(lowered, options)
     wanted = sequential(lowered) if options.threads == 1 else lowered
     loops = emit.optimize_loops(wanted, machine, options.fp.value)
@@ -246,7 +246,7 @@ class Simple:
         self.program = program
         self.options = options
         self.target = options.target
-        self.is_wanted = options.schedule is None and options.target is not Target.C
+        self.is_wanted = options.schedule is None and not options.target.is_host
 
     @cached_property
     def schedules(self) -> tuple[Schedule, ...]:
@@ -286,12 +286,12 @@ def _as_written(program: Program, options: Options, *, moves: bool = True) -> Lo
     """
     schedules = tuple(map(_source, program.scops))
     lowered = sequential(bounded_lower(schedules, program, moves=moves))
-    return plain_loops(lowered) if options.target is Target.C else _kernels(lowered, options.target)
+    return plain_loops(lowered) if options.target.is_host else _kernels(lowered, options.target)
 
 
 def _kernels(lowered: LoopFunction, target: Target) -> LoopFunction:
     """Return the loops with all that touches arrays in kernels."""
-    return emit.device_loops(lowered, conditional=target is Target.CUDA)
+    return emit.device_loops(lowered, conditional=target.conditional)
 
 
 def _settled(program: Program) -> Program:
@@ -305,7 +305,7 @@ def with_mode(program: Program, options: Options) -> Program:
     """Return `program` with what the mode leaves open: orders of sums, roundings of terms."""
     if options.fp is FpMode.STRICT:
         return program
-    is_c = options.target is Target.C
+    is_c = options.target.is_host
     program = schedule.reductions.reassociated(program, choices=is_c)
     program = schedule.float32_functions.with_float32_functions(program)
     if is_c:
@@ -365,13 +365,12 @@ def _automatic(
         if not any(statement.iters for statement in scop.statements):
             return source_schedule(scop)
         large = partial(_outgrowing, program=program, scop=scop, options=options)
-        if options.target is Target.C:
+        if options.target.is_host:
             is_inner = id(scop) in _inner_scops(program)
             return strategy.auto_schedule(scop, machine, is_inner=is_inner, outgrowing=large)
-        is_cuda = options.target is Target.CUDA
-        return strategy.gpu.auto_schedule_gpu(
-            scop, strategy.gpu.GpuModel(matrices=is_cuda, atomics=is_cuda), large
-        )
+        target = options.target
+        model = strategy.gpu.GpuModel(matrices=target.matrices, atomics=target.atomics)
+        return strategy.gpu.auto_schedule_gpu(scop, model, large)
     return schedule.source_order.schedule_in_source_order(scop)
 
 

@@ -13,6 +13,7 @@ from enum import Enum, unique
 
 from polyopt.dataclass import dataclass, fields, replace
 from polyopt.errors import UsageError
+from polyopt.ir.target import TARGETS, Target
 from polyopt.machine import Machine
 from polyopt.measuring.detection import detect_machine
 from polyopt.schedulefile import text_or_file
@@ -30,15 +31,6 @@ class FpMode(Enum):
     STRICT = "strict"  # the same operations in the same order per element
     REASSOCIATE = "reassociate"  # declared reductions may be split, vectorized, contracted to FMA
     FAST = "fast"  # reciprocals and approximate functions too
-
-
-@unique
-class Target(Enum):
-    """The language that kernels are printed in, and with it where they run."""
-
-    C = "c"  # on the host, with OpenMP
-    CUDA = "cuda"
-    OPENCL = "opencl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +103,9 @@ def _fp(value: object) -> FpMode:
 def _target(value: object) -> Target:
     if isinstance(value, Target):
         return value
-    names = [target.value for target in Target]
+    names = list(TARGETS)
     if isinstance(value, str) and value in names:
-        return Target(value)
+        return TARGETS[value]
     near = difflib.get_close_matches(str(value), names, n=1)
     hint = f"did you mean `{near[0]}`?" if near else f"use one of {', '.join(names)}"
     raise UsageError("PO0222", f"option `target` is {value!r}", hint=hint)

@@ -38,7 +38,7 @@ LAYERS: dict[str, set[str]] = {
     "strategy": {*_COMPILER, "model", "schedule", "transforms"},
     "measuring": {"errors", "files", "machine", "runtime"},
     "model": {"errors", "ir", "machine"},
-    "targets": {"errors", "machine", "measuring", "runtime", "schedulefile"},
+    "targets": {"errors", "ir", "machine", "measuring", "runtime", "schedulefile"},
     "proving": {"errors", "ir", "emit", "proof"},
     "pipeline": {
         *_COMPILER, "schedule", "transforms", "strategy", "emit", "targets", "proof", "proving",

@@ -19,10 +19,10 @@ from polyopt.artefact import (
     proven_again,
     read_artefact,
 )
-from polyopt.emit.text import SUFFIXES
 from polyopt.errors import BudgetError, Loc, PolyoptError, UsageError
 from polyopt.files import read_regular
 from polyopt.ir.source import Source
+from polyopt.ir.target import TARGETS
 from polyopt.proof import Certificate
 from polyopt.report.findings import Finding, Verdict
 
@@ -34,7 +34,7 @@ def find_artefacts(text: str) -> tuple[Path, ...]:
         return tuple(sorted(path.glob(f"*{SUFFIX}")))
     if text.endswith(".json"):
         return (path,)
-    if path.suffix in (*SUFFIXES.values(), ".h"):
+    if path.suffix in (*(target.suffix for target in TARGETS.values()), ".h"):
         beside = path.with_name(path.stem + SUFFIX)
         if not path.is_file():
             raise UsageError("PO0601", f"there is no file `{path}`")
@@ -67,7 +67,7 @@ def check_artefact(path: Path) -> tuple[Finding, ...]:
 def _same_text(artefact: Artefact, path: Path, printed: str, started: float) -> Finding:
     """Judge that the text is what the recorded loops print."""
     name = path.name.removesuffix(SUFFIX)
-    beside = path.with_name(name + SUFFIXES[artefact.language])
+    beside = path.with_name(name + TARGETS[artefact.language].suffix)
     claim = f"`{beside.name}` is the text of the certified loops"
     text = _text(beside) if beside.is_file() else None
     if text is not None and text != printed:

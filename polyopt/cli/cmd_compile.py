@@ -29,12 +29,12 @@ from polyopt.cli.prepare import (
     types_option,
 )
 from polyopt.cli.typespec import parse_sizes
-from polyopt.emit.text import SUFFIXES
 from polyopt.errors import UsageError
 from polyopt.ir.host import Emitted
 from polyopt.ir.program import Program
 from polyopt.ir.record import RecordError
 from polyopt.ir.source import Source
+from polyopt.ir.target import TARGETS
 from polyopt.pipeline import Compilation
 from polyopt.schedulefile import HEADER
 
@@ -78,7 +78,7 @@ def command(
     written = write_files(
         directory,
         {
-            name + SUFFIXES[source.language]: source.text,
+            name + TARGETS[source.language].suffix: source.text,
             **({f"{name}.h": source.header} if isinstance(source, Source) else {}),
             f"{name}.schedule.txt": f"{_TITLE.format(name)}\n{compilation.schedule_text}\n",
             **({} if certificate is None else {f"{name}{SUFFIX}": certificate}),
@@ -115,7 +115,7 @@ def _place(output: str, name: str, source: Emitted) -> tuple[Path, str]:
     A new name with a suffix is a file's: a directory of such a name ends in a slash.
     """
     path = Path(output)
-    own = (SUFFIXES[source.language], *((".h",) if isinstance(source, Source) else ()))
+    own = (TARGETS[source.language].suffix, *((".h",) if isinstance(source, Source) else ()))
     if output.endswith("/") or path.is_dir() or not re.fullmatch(r"\.[A-Za-z]\w*", path.suffix):
         return path, name
     if path.suffix in own:

@@ -17,6 +17,7 @@ import click
 from polyopt.cli.load import Target, load_target
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import UsageError
+from polyopt.ir.target import TARGETS
 from polyopt.schedulefile import parse_setting, text_or_file, with_sizes
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def make_options(
     fp: str | None, threads: int | None, schedule: str | None, kernel: object = None
 ) -> Options:
     """Return the options of a command line; those not given come from the decorated kernel."""
-    from polyopt.targets import FpMode, Options, Target
+    from polyopt.targets import FpMode, Options
 
     base = getattr(kernel, "options", None)
     known = base if isinstance(base, Options) else Options()
@@ -111,7 +112,7 @@ def make_options(
         threads=known.threads if threads is None else threads,
         schedule=known.schedule if schedule is None else schedule,
         budget=known.budget if budget is None else budget,
-        target=known.target if language is None else Target(language),
+        target=known.target if language is None else TARGETS[language],
         device=known.device if device is None else device,
     )
 
@@ -220,7 +221,7 @@ def compile_options(command: _F) -> _F:
         click.option(
             "--target",
             "language",
-            type=click.Choice(["c", "cuda", "opencl"]),
+            type=click.Choice(list(TARGETS)),
             expose_value=False,
             callback=_noted(_TARGET),
             help="Language to emit; c otherwise.",

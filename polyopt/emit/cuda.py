@@ -101,6 +101,3 @@ CUDA = DeviceDialect(
 def emit_cuda(fn: LoopFunction) -> DeviceSource:
     """Return the CUDA text of all kernels of `fn`."""
     return emit_kernels(fn, CUDA)
-
-
-PRINTERS = {"cuda": emit_cuda}

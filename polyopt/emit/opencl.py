@@ -87,6 +87,3 @@ OPENCL = DeviceDialect(
 def emit_opencl(fn: LoopFunction) -> DeviceSource:
     """Return the OpenCL text of all kernels of `fn`."""
     return emit_kernels(fn, OPENCL)
-
-
-PRINTERS = {"opencl": emit_opencl}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from polyopt.ir.target import TARGETS
 from polyopt.runtime.device.choose import DeviceTarget, choose_provider
 from polyopt.runtime.device.provider import Provider
 from polyopt.runtime.store import open_store
@@ -21,10 +22,20 @@ EMULATED_FAST = "emulated-fast"
 
 @cache
 def provider_for(target: str, device: int | str | None) -> Provider:
-    """Return the device for `target`, `cuda` or `opencl`."""
+    """Return the device for a language."""
+    provider: Provider = TARGETS[target].open_device(device)
+    return provider
+
+
+def open_cuda(device: int | str | None) -> Provider:
+    """Return a GPU, or one that the host emulates."""
     emulated = {EMULATED: _emulated, EMULATED_FAST: _emulated_fast}
-    known = emulated if target == DeviceTarget.CUDA.value else {}
-    return choose_provider(DeviceTarget(target), device, store=open_store(), elsewhere=known)
+    return choose_provider(DeviceTarget.CUDA, device, store=open_store(), elsewhere=emulated)
+
+
+def open_opencl(device: int | str | None) -> Provider:
+    """Return a device of OpenCL's."""
+    return choose_provider(DeviceTarget.OPENCL, device, store=open_store())
 
 
 def _emulated() -> Provider:

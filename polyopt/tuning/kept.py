@@ -17,7 +17,7 @@ from polyopt.runtime.fingerprint import versions
 from polyopt.runtime.records import RecordError, to_json
 from polyopt.runtime.store import Entry, Store, open_store
 from polyopt.runtime.toolchain import find_compiler, processor_features
-from polyopt.targets import Options, Target, detect_machine
+from polyopt.targets import Options, detect_machine
 
 KIND = "tunings"
 MOST_THREADS = 1 << 16
@@ -53,7 +53,7 @@ Types = tuple[ArgType, ...]
 def tuned(function: Callable[..., object], types: Types, options: Options) -> Tuned | None:
     """Return what was found for a kernel before, None where nothing was."""
     store = open_store()
-    if options.target is not Target.C or store.root is None or not (store.root / KIND).is_dir():
+    if not options.target.is_host or store.root is None or not (store.root / KIND).is_dir():
         return None
     key = _key(store, function, types, options)
     found = lookup.find(store, KIND, key, function, _from_entry)

@@ -25,7 +25,7 @@ from polyopt.pipeline import Compilation, fits, machine_for
 from polyopt.runtime.notices import PolyoptWarning
 from polyopt.schedule import Schedule
 from polyopt.strategy.auto import alternatives
-from polyopt.targets import Options, Target, detect_machine, seconds_to_compile
+from polyopt.targets import Options, detect_machine, seconds_to_compile
 from polyopt.transforms import show_schedules
 from polyopt.tuning.kept import Tuned
 from polyopt.tuning.search import Candidate, Workshop, search
@@ -79,7 +79,7 @@ def tune(
     shop: Workshop | None = None,
 ) -> Tuned:
     """Return the best schedule that was found within `seconds` for a call with `values`."""
-    if options.target is not Target.C:
+    if not options.target.is_host:
         raise _refused(f'the target is "{options.target.value}", not "c"')
     if overlap(values):
         raise _refused("arguments share memory, which their copies would not")

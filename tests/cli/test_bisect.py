@@ -41,7 +41,7 @@ FAULTY = """\
 import time
 from dataclasses import replace
 
-import polyopt.emit.text as printing
+import polyopt.emit.c as printing
 from polyopt.ir.expr import add, integer
 from polyopt.ir.loops import For, If, LoopKind
 

@@ -10,10 +10,12 @@ import pytest
 import polyopt as po
 from polyopt.errors import PolyoptError
 from polyopt.frontend.numpy import table
+from polyopt.ir.target import TARGETS
 from polyopt.transforms.text import STEPS, Step, parse_steps
 from tests import scops
 from tests.checks import assert_computes, assert_illegal, assert_round_trip
 from tests.examples.rotate import Rotate
+from tests.examples.sketch import SKETCH
 from tests.examples.unwrap import FUNCTIONS
 
 # ruff: noqa: F821, UP037 - sizes are named by strings
@@ -76,3 +78,25 @@ def test_a_function_is_compiled(request):
     kernel = po.kernel(turns, budget=99.0)
     np.testing.assert_allclose(kernel(p), turns(p), rtol=1e-12, atol=1e-12)
     assert "unwrap" not in kernel.compile(p).source
+
+
+@pytest.fixture
+def sketch(monkeypatch):
+    """Add the record to `TARGETS` of `polyopt/ir/target.py`."""
+    monkeypatch.setitem(TARGETS, SKETCH.value, SKETCH)
+
+
+@pytest.mark.toolchain
+@pytest.mark.usefixtures("sketch")
+def test_a_target_prints_and_runs():
+    A, B = np.random.default_rng(2).random((9, 13)), np.zeros((9, 13))
+    kernel = po.kernel(scaled, target="sketch")
+    kernel(A, B)
+    np.testing.assert_array_equal(B, A * 2.0)
+    assert kernel.compile(A, B).source.startswith("/* a sketch */")
+    assert po.kernel(scaled, target=SKETCH).compile(A, B).source == kernel.compile(A, B).source
+
+
+def test_a_target_that_is_not_listed_is_refused():
+    with pytest.raises(PolyoptError, match="option `target` is 'sketch'"):
+        po.kernel(scaled, target="sketch")

@@ -17,21 +17,21 @@ import polyopt as po
 from polyopt import pipeline, proving
 from polyopt.building import compile_stages
 from polyopt.dataclass import replace
-from polyopt.emit import text as printing
 from polyopt.emit.cbody import BodyEmitter
 from polyopt.emit.gpu.body import KernelEmitter
 from polyopt.emit.passes.rewriting import bottom_up
 from polyopt.emit.regions import nodes
 from polyopt.ir.loops import Assign, Body, Comment, LoopFunction, Node
+from polyopt.ir.target import TARGETS
 from polyopt.machine import Machine
-from polyopt.targets import Options, Target
+from polyopt.targets import Options
 from tests.hostile.stages import Settled
 from workloads import registry
 from workloads.workload import Workload
 
 # ruff: noqa: F821, UP037 - sizes are named by strings
 
-LANGUAGES = [target.value for target in Target]
+LANGUAGES = list(TARGETS)
 MACHINE = Machine(cores=4, vector_bytes=32, vector_registers=16, fma=True)
 
 
@@ -154,14 +154,9 @@ def remarked(function: LoopFunction) -> LoopFunction:
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("rewriting", [copied, remarked])
 def test_a_printer_that_rewrites_is_found(watch, monkeypatch, rewriting, language):
-    if language == "c":
-        plain = printing.emit_c
-        monkeypatch.setattr(printing, "emit_c", lambda function: plain(rewriting(function)))
-    else:
-        plain = printing._OF_DEVICES[language]
-        monkeypatch.setattr(
-            printing, "_OF_DEVICES", {language: lambda function: plain(rewriting(function))}
-        )
+    target = TARGETS[language]
+    changed = replace(target, printer=lambda function: target.print_loops(rewriting(function)))
+    monkeypatch.setitem(TARGETS, language, changed)
     compiled(doubled, (np.ones(5),), language)
     assert ("Assign" if rewriting is copied else "Comment") in list(watch.faults())
 
