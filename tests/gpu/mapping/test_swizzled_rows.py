@@ -1,4 +1,4 @@
-"""Rows of shared arrays that are turned: conflicts, places, proof, what is refused."""
+"""Swizzled rows of shared arrays: conflicts, places, proof, refusals."""
 
 # ruff: noqa: F821, UP037 - sizes are named by strings
 from __future__ import annotations
@@ -161,10 +161,10 @@ def test_what_moves_whole_blocks_or_inside_a_group_is_left_out() -> None:
 # -- what is proven and refused
 
 
-def turned_by(body: Body, turn: Turn) -> Body:
+def swizzled_by(body: Body, turn: Turn) -> Body:
     found = []
     for node in body:
-        node = with_bodies(node, tuple(turned_by(part, turn) for part in bodies(node)))
+        node = with_bodies(node, tuple(swizzled_by(part, turn) for part in bodies(node)))
         if isinstance(node, DeclareArray) and node.array.turn is not None:
             node = replace(node, array=replace(node.array, turn=turn))
         found.append(node)
@@ -179,7 +179,7 @@ def test_the_proof_looks_at_every_row() -> None:
         (Turn(8, 3, 1, 4), "by nothing"),
         (Turn(8, 1, 0, 4), "by nothing"),
     ):
-        faults = certify(program, replace(loops, body=turned_by(loops.body, wrong))).faults
+        faults = certify(program, replace(loops, body=swizzled_by(loops.body, wrong))).faults
         assert faults[0].verdict is not Verdict.PROVEN
         assert reason in faults[0].reason
 
