@@ -66,6 +66,14 @@ def test_each_rule_has_programs():
     assert min(count.values()) >= LEAST
 
 
+def test_the_page_lists_each_rule():
+    page = Path(__file__).parents[3] / "docs" / "strategy.md"
+    listed = re.findall(r"^\| `(\w+)` \|", page.read_text("utf-8"), flags=re.MULTILINE)
+    assert rules_of("c") <= set(listed)
+    decided = {rule for program in PROGRAMS.values() for rule in program.rules}
+    assert {rule for rule in decided if "/" not in rule} <= set(listed) <= {*decided, *WITHOUT}
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_rules_decide(name):
     _, found = made(name)
