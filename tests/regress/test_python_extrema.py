@@ -7,6 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
+import polyopt as po
+from polyopt.errors import PolyoptError
 from tests.regress.test_zeros_and_powers import bits
 
 NAN = float("nan")
@@ -37,3 +39,19 @@ def test_order_of_items(function, kind) -> None:
     values = (0, 1, 2) if kind == "int64" else (0.0, -0.0, 1.0, NAN)
     for row in itertools.product(values, repeat=3):
         bits(function, np.array(row, kind))
+
+
+def beside_a_narrow_integer(c, a):
+    return max(c[0], 1) - a[1]
+
+
+def beside_a_wide_integer(c, a):
+    return max(c[0], 1) - c[1], min(2, c[1]) * 3
+
+
+def test_an_extremum_of_two_kinds_of_integers_has_either_type() -> None:
+    wide, narrow = np.array([-2, 9]), np.array([1, 9], np.uint16)
+    with pytest.raises(PolyoptError, match="PO0161"):  # uint16 where Python's 1 is taken
+        po.kernel(beside_a_narrow_integer)(wide, narrow)
+    for values in (wide, -wide):
+        bits(beside_a_wide_integer, values, narrow)

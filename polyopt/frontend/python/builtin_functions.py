@@ -44,6 +44,7 @@ from polyopt.frontend.values.values import (
     Number,
     Range,
     Sequence,
+    Sides,
     Tensor,
     Value,
     View,
@@ -52,6 +53,7 @@ from polyopt.frontend.values.values import (
 )
 from polyopt.frontend.variables import lists
 from polyopt.frontend.variables.alternatives import choose
+from polyopt.frontend.variables.dynamic_types import grouped
 from polyopt.ir.expr import BinaryOp, Compare, CompareOp, Const, Expr
 from polyopt.ir.types import DType
 
@@ -151,18 +153,24 @@ def _extreme_pair(b: Builder, op: BinaryOp, left: Number, right: Number, args: A
     kind = left.dtype
     if weak and kind.is_complex:
         refuse("PO0146", "Python does not order complex numbers", args.loc, "compare abs()")
+    order = CompareOp.LT if op is BinaryOp.MIN else CompareOp.GT
+    if left.weak is not right.weak:
+        left, right = cheap_number(b, left), cheap_number(b, right)
     if kind is DType.INT64 and not (has_loads(left.expr) or has_loads(right.expr)):
         pick = minimum if op is BinaryOp.MIN else maximum
-        return Number(pick(left.expr, right.expr), weak)
-    if kind.is_integer:
+        whole = pick(left.expr, right.expr)
+    elif kind.is_integer:
         name = "minimum" if op is BinaryOp.MIN else "maximum"
         result = apply(b, UFUNCS[name], (left, right), args.loc)
         assert isinstance(result, Number)
-        return Number(result.expr, weak)
-    left, right = cheap_number(b, left), cheap_number(b, right)
-    order = CompareOp.LT if op is BinaryOp.MIN else CompareOp.GT
-    chosen = select(Compare(order, right.expr, left.expr), right.expr, left.expr)
-    return Number(chosen, weak)
+        whole = result.expr
+    else:
+        left, right = cheap_number(b, left), cheap_number(b, right)
+        whole = select(Compare(order, right.expr, left.expr), right.expr, left.expr)
+    if left.weak is right.weak or not kind.is_integer:
+        return Number(whole, weak)
+    is_right = Compare(order, right.expr, left.expr)
+    return Number(whole, weak, grouped(Sides(is_right, right, left)))
 
 
 def _abs(b: Builder, args: Arguments) -> Value:
