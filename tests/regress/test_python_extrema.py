@@ -49,6 +49,7 @@ def beside_a_wide_integer(c, a):
     return max(c[0], 1) - c[1], min(2, c[1]) * 3
 
 
+@pytest.mark.toolchain
 def test_an_extremum_of_two_kinds_of_integers_has_either_type() -> None:
     wide, narrow = np.array([-2, 9]), np.array([1, 9], np.uint16)
     with pytest.raises(PolyoptError, match="PO0161"):  # uint16 where Python's 1 is taken
