@@ -14,7 +14,7 @@ from pathlib import Path
 from polyopt.ir.source import Source
 from tests.conftest import build
 
-FLAGS = ("-std=c11", "-O1", "-fopenmp", "-ffp-contract=off", "-w")
+FLAGS = ("-std=c11", "-O1", "-fopenmp", "-fwrapv", "-ffp-contract=off", "-w")
 _ATTRIBUTE = r"__attribute__\s*\(\(\w+\)\)"
 _STATIC = re.compile(
     rf"^static\b(?:\s+inline\b)?(?:\s*{_ATTRIBUTE})?[^;{{(=]*?\b(\w+)\s*\(", re.MULTILINE
