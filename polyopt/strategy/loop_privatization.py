@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from polyopt import transforms
 from polyopt.ir.scop import Role, Statement
 from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.schedule import Schedule, Transform
@@ -19,7 +20,7 @@ from polyopt.strategy.fusion import statements_in
 from polyopt.strategy.parallel_reductions import is_whole, serial
 from polyopt.strategy.short_loop_unrolling import trip_count
 from polyopt.strategy.strides import Stride, loop_moves
-from polyopt.transforms import Expand, Parallelize, Rfactor, Unroll, Vectorize
+from polyopt.transforms import Parallelize, Unroll, Vectorize
 
 SHORT = 8  # iterations of a loop that lanes repeat
 
@@ -44,8 +45,8 @@ def _privatized(schedule: Schedule, label: str) -> Schedule | None:
         return None
     sums = [s.name for s in inside if is_whole(schedule, label, s)]
     found = schedule.attempt(
-        *(Expand(name, loops) for name, loops in copies.items() if loops),
-        *(Rfactor(name, around[0]) for name in sums),
+        *(transforms.Expand(name, loops) for name, loops in copies.items() if loops),
+        *(transforms.Rfactor(name, around[0]) for name in sums),
         Parallelize(around[0]),
     )
     if found is None:
