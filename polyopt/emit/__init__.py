@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
-    from polyopt.emit import gpu, nontemporal_loops, register_transpose
+    from polyopt.emit import gpu, nontemporal_loops, register_transpose, vector_loops
     from polyopt.emit.c import emit_c
     from polyopt.emit.gpu import device_loops
     from polyopt.emit.passes import optimize_loops
@@ -23,6 +23,7 @@ else:
             "gpu": "device_loops",
             "passes": "optimize_loops",
             "nontemporal_loops": "",
+            "vector_loops": "",
         },
     )
 
@@ -33,4 +34,5 @@ __all__ = [
     "nontemporal_loops",
     "optimize_loops",
     "register_transpose",
+    "vector_loops",
 ]

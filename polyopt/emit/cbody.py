@@ -17,14 +17,13 @@ from polyopt.emit.c_statements import Branch, Code, Compound, Function, Line, Pr
 from polyopt.emit.cexpr import ExprPrinter, lanes
 from polyopt.emit.compound import in_place
 from polyopt.emit.early_exits import FIRST_FAULT, STATUS, Block, Exit, ExitKind, leaves_early
-from polyopt.emit.extents import extent_of
 from polyopt.emit.extrema import extremum_in_lanes, nan_flags, noting_update
 from polyopt.emit.fp_contraction import mixes_products
 from polyopt.emit.frame import Frame, array_view, row_declaration
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.interrupts import STATUS as INTERRUPTED
 from polyopt.emit.interrupts import STOPPED, asks
-from polyopt.emit.lanes import is_contiguous, vectorized
+from polyopt.emit.lanes import is_contiguous
 from polyopt.emit.literals import literal
 from polyopt.emit.names import c_identifier
 from polyopt.emit.openmp import (
@@ -35,7 +34,6 @@ from polyopt.emit.openmp import (
     shared_loops,
     simd_pragma,
 )
-from polyopt.emit.passes.rewriting import trip_count
 from polyopt.emit.passes.row_recurrences import row_recurrence
 from polyopt.emit.regions import (
     free_names,
@@ -43,7 +41,6 @@ from polyopt.emit.regions import (
     nodes,
     thread_arrays,
 )
-from polyopt.emit.sliding_windows import moved, windows
 from polyopt.emit.storage_scope import zero
 from polyopt.emit.views import View
 from polyopt.ir.expr import (
@@ -58,7 +55,6 @@ from polyopt.ir.expr import (
     VectorLoad,
     integer,
     sub,
-    substitute,
 )
 from polyopt.ir.extremum import extremum_of
 from polyopt.ir.linear import normalize
@@ -289,7 +285,9 @@ class BodyEmitter:
             return self._parallel(loop, replace(inner, is_parallel=True))
         if loop.lanes > 1:
             return (
-                self._explicit(loop) if loop.kind is LoopKind.VECTOR else inner._across_rows(loop)
+                emit.vector_loops.vector_loop(self, loop)
+                if loop.kind is LoopKind.VECTOR
+                else inner._across_rows(loop)
             )
         if loop.kind is LoopKind.VECTOR:  # OpenMP has no threads inside lanes
             inner = replace(inner, is_parallel=True)
@@ -340,9 +338,9 @@ class BodyEmitter:
         if found is None:
             return self._settled_loop(loop.annotated(lanes=1))
         begins: list[str] = []
-        upper = self._bound(loop.upper, f"{self.name(loop.iter)}_hi", begins)
+        upper = self.bound(loop.upper, f"{self.name(loop.iter)}_hi", begins)
         printer = emit.register_transpose.TransposePrinter(
-            loop, found, self.printer, self._body_with, self._own
+            loop, found, self.printer, self._body_with, self.own
         )
         bounds = self.printer.text(loop.lower), self.printer.text(upper)
         return [printer.loops(self.name(loop.iter), bounds, begins)]
@@ -353,39 +351,6 @@ class BodyEmitter:
         frame = replace(self.frame, names={**self.frame.names, **names})
         return replace(self, printer=printer, frame=frame).body(body)
 
-    def _explicit(self, loop: For) -> list[Code]:
-        """Print a VECTOR loop on registers, from an aligned address on; its ends are partial."""
-        width = loop.lanes
-        name = self.name(loop.iter)
-        body = vectorized(loop, width, self.frame.rows, choices=True)
-        begins: list[str] = []
-        lower = self._bound(loop.lower, f"{name}_lo", begins)
-        upper = self._bound(loop.upper, f"{name}_hi", begins)
-        longest = extent_of(loop)
-        if longest is not None and longest.size <= width:
-            return [self._strip(loop, body, (lower, upper), begins)]
-        phase, streams = self._starts(loop, body, lower)
-        low, high = self.printer.text(lower), self.printer.text(upper)
-        begins.append(f"{name} = -{phase}" if low == "0" else f"{name} = {low} - {phase}")
-        head = f"for (int64_t {', '.join(begins)}; {name} < {high}; {name} += {width})"
-        part = (self._own(f"{name}_from"), self._own(f"{name}_to"))
-        least, most = self.helper(HelperKind.MIN), self.helper(HelperKind.MAX)
-        before = f"-{name}" if low == "0" else f"{low} - {name}"
-        bounds = [
-            Line(f"int64_t {part[0]} = {most}({before}, 0);"),
-            Line(f"int64_t {part[1]} = {least}({high} - {name}, {width});"),
-        ]
-        ends = replace(self, printer=replace(self.printer, part=part))
-        whole = f"{name} >= {low} && {name} + {width} <= {high}"
-        middle = replace(self, printer=replace(self.printer, streams=streams))
-        more = f"for (; {name} + {width} <= {high}; {name} += {width})"
-        back = Line(f"{name} -= {width};")
-        sliding = middle._sliding(loop, body, high)
-        full = (
-            [*middle.body(body), *sliding] if sliding else [Compound(more, middle.body(body)), back]
-        )
-        return [Compound(head, [Branch(whole, full, [*bounds, *ends.body(body)])])]
-
     def _in_strips(self, loop: For, inner: BodyEmitter) -> list[Code]:
         """Print a loop that the compiler vectorizes, with nontemporal stores."""
         stores = emit.nontemporal_loops.nontemporal_stores(loop, self.frame.rows)
@@ -393,7 +358,7 @@ class BodyEmitter:
             return self._settled_loop(loop.annotated(streams=()))
         pragma = simd_pragma(loop, self.printer)
         streaming = emit.nontemporal_loops.NontemporalPrinter
-        printing = streaming(loop, stores, self.printer, inner._body_seen, self._own, pragma)
+        printing = streaming(loop, stores, self.printer, inner._body_seen, self.own, pragma)
         return printing.lines(self.name(loop.iter))
 
     def _body_seen(self, body: Body, views: dict[str, View]) -> list[Code]:
@@ -401,80 +366,6 @@ class BodyEmitter:
         views = {**self.frame.views, **views}
         printer, frame = replace(self.printer, views=views), replace(self.frame, views=views)
         return replace(self, printer=printer, frame=frame).body(body)
-
-    def _starts(self, loop: For, body: Body, lower: Expr) -> tuple[str, dict[str, str]]:
-        """Return how far the loop's first element is behind an aligned one.
-
-        And conditions of nontemporal stores by array: they must be aligned alike.
-        """
-        targets: dict[str, Load | VectorLoad] = {}
-        for node in nodes(body):
-            if isinstance(node, Assign):
-                targets.setdefault(node.target.array, node.target)
-        told = {name: self.printer.text(symbol) for name, symbol in loop.streams}
-        phases: dict[str, str] = {}
-        for array, target in targets.items():
-            start = tuple(normalize(substitute(i, {loop.iter: lower})) for i in target.index)
-            phase = self.printer.helper(Helper(HelperKind.PHASE, target.dtype, loop.lanes))
-            phases[array] = f"{phase}({self.printer.address(array, start)})"
-        first = next(iter(told), next(iter(targets)))
-        back = phases[first]
-        alike = {name: f"{text} && {phases[name]} == {back}" for name, text in told.items()}
-        return back, {**alike, first: told[first]} if told else {}
-
-    def _sliding(self, loop: For, body: Body, high: str) -> list[Code]:
-        """Print the vectors in the middle of a loop, each element of a window loaded once.
-
-        Loaded is what the vector after the next one loads in any case: it has to be a whole one.
-        """
-        found = windows(body)
-        if not found:
-            return []
-        name, width = self.name(loop.iter), loop.lanes
-        kept: dict[VectorLoad, str] = {}
-        starts: list[Code] = []
-        loads: list[Code] = []
-        moves: list[Code] = []
-        for number, window in enumerate(found):
-            here = window.here
-            vector = self.printer.helper(Helper(HelperKind.VECTOR, here.dtype, width))
-            between = self.printer.helper(Helper(HelperKind.BETWEEN, here.dtype, width))
-            wishes = (f"{self.name(here.array)}_{number}{part}" for part in ("a", "b", "c"))
-            before, now, after = map(self._own, wishes)
-            later = self.printer.load(moved(here, width))
-            if window.looks_back:
-                starts.append(Line(f"{vector} {before} = {self.printer.load(here)};"))
-                moves.append(Line(f"{before} = {now};"))
-            starts.append(Line(f"{vector} {now} = {later};"))
-            loads.append(Line(f"{vector} {after} = {later};"))
-            moves.append(Line(f"{now} = {after};"))
-            kept[here] = now
-            for load, distance in window.others:
-                pair = f"{now}, {after}, {distance}"
-                if distance < 0:
-                    pair = f"{before}, {now}, {width + distance}"
-                kept[load] = f"{between}({pair})"
-        inner = replace(self, printer=replace(self.printer, held=kept))
-        more = f"{name} + {2 * width} <= {high}"
-        nest = Compound(
-            f"for ({name} += {width}; {more}; {name} += {width})",
-            [*loads, *inner.body(body), *moves],
-        )
-        back = Line(f"{name} -= {width};")
-        return [Branch(f"{name} + {3 * width} <= {high}", [*starts, nest, back], [])]
-
-    def _strip(self, loop: For, body: Body, bounds: tuple[Expr, Expr], begins: list[str]) -> Code:
-        """Print a VECTOR loop of at most one register, wherever it begins."""
-        name = self.name(loop.iter)
-        low, high = (self.printer.text(bound) for bound in bounds)
-        begins.append(f"{name} = {low}")
-        head = f"for (int64_t {', '.join(begins)}; {name} < {high}; {name} += {loop.lanes})"
-        if trip_count(loop) == loop.lanes:
-            return Compound(head, self.body(body))
-        to = self._own(f"{name}_to")
-        ends = replace(self, printer=replace(self.printer, part=("0", to)))
-        rest = [Line(f"int64_t {to} = {high} - {name};"), *ends.body(body)]
-        return Compound(head, [Branch(f"{name} + {loop.lanes} <= {high}", self.body(body), rest)])
 
     def streamed(self, body: Body) -> list[Code]:
         """Print the fence after a body with nontemporal stores."""
@@ -486,15 +377,15 @@ class BodyEmitter:
         """Return the name of a helper for sizes."""
         return self.printer.helper(Helper(kind))
 
-    def _bound(self, bound: Expr, wish: str, begins: list[str]) -> Expr:
+    def bound(self, bound: Expr, wish: str, begins: list[str]) -> Expr:
         """Return a bound that is a name or a number, declared in `begins` if need be."""
         if isinstance(bound, Const | Param | Iter | Symbol):
             return bound
-        name = self._own(wish)
+        name = self.own(wish)
         begins.append(f"{name} = {self.printer.text(bound)}")
         return Iter(name)
 
-    def _own(self, wish: str) -> str:
+    def own(self, wish: str) -> str:
         """Return a name for a block of its own; it hides nothing that the block uses."""
         return c_identifier(wish, self.frame.taken)
 

@@ -1,0 +1,145 @@
+"""Print VECTOR loops on registers, from an aligned address on; their ends are partial vectors.
+
+In: the emitter of the loop's body, the loop.  Out: code trees.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.dataclass import replace
+from polyopt.emit.c_statements import Branch, Code, Compound, Line
+from polyopt.emit.extents import extent_of
+from polyopt.emit.helpers import Helper, HelperKind
+from polyopt.emit.lanes import vectorized
+from polyopt.emit.passes.rewriting import trip_count
+from polyopt.emit.regions import (
+    nodes,
+)
+from polyopt.emit.sliding_windows import moved, windows
+from polyopt.ir.expr import (
+    Expr,
+    Load,
+    VectorLoad,
+    substitute,
+)
+from polyopt.ir.linear import normalize
+from polyopt.ir.loops import (
+    Assign,
+    Body,
+    For,
+)
+
+if TYPE_CHECKING:
+    from polyopt.emit.cbody import BodyEmitter
+
+
+def vector_loop(emitter: BodyEmitter, loop: For) -> list[Code]:
+    """Print a VECTOR loop on registers, from an aligned address on; its ends are partial."""
+    width = loop.lanes
+    name = emitter.name(loop.iter)
+    body = vectorized(loop, width, emitter.frame.rows, choices=True)
+    begins: list[str] = []
+    lower = emitter.bound(loop.lower, f"{name}_lo", begins)
+    upper = emitter.bound(loop.upper, f"{name}_hi", begins)
+    longest = extent_of(loop)
+    if longest is not None and longest.size <= width:
+        return [_strip(emitter, loop, body, (lower, upper), begins)]
+    phase, streams = _starts(emitter, loop, body, lower)
+    low, high = emitter.printer.text(lower), emitter.printer.text(upper)
+    begins.append(f"{name} = -{phase}" if low == "0" else f"{name} = {low} - {phase}")
+    head = f"for (int64_t {', '.join(begins)}; {name} < {high}; {name} += {width})"
+    part = (emitter.own(f"{name}_from"), emitter.own(f"{name}_to"))
+    least, most = emitter.helper(HelperKind.MIN), emitter.helper(HelperKind.MAX)
+    before = f"-{name}" if low == "0" else f"{low} - {name}"
+    bounds = [
+        Line(f"int64_t {part[0]} = {most}({before}, 0);"),
+        Line(f"int64_t {part[1]} = {least}({high} - {name}, {width});"),
+    ]
+    ends = replace(emitter, printer=replace(emitter.printer, part=part))
+    whole = f"{name} >= {low} && {name} + {width} <= {high}"
+    middle = replace(emitter, printer=replace(emitter.printer, streams=streams))
+    more = f"for (; {name} + {width} <= {high}; {name} += {width})"
+    back = Line(f"{name} -= {width};")
+    sliding = _sliding(middle, loop, body, high)
+    full = [*middle.body(body), *sliding] if sliding else [Compound(more, middle.body(body)), back]
+    return [Compound(head, [Branch(whole, full, [*bounds, *ends.body(body)])])]
+
+
+def _starts(emitter: BodyEmitter, loop: For, body: Body, lower: Expr) -> tuple[str, dict[str, str]]:
+    """Return how far the loop's first element is behind an aligned one.
+
+    And conditions of nontemporal stores by array: they must be aligned alike.
+    """
+    targets: dict[str, Load | VectorLoad] = {}
+    for node in nodes(body):
+        if isinstance(node, Assign):
+            targets.setdefault(node.target.array, node.target)
+    told = {name: emitter.printer.text(symbol) for name, symbol in loop.streams}
+    phases: dict[str, str] = {}
+    for array, target in targets.items():
+        start = tuple(normalize(substitute(i, {loop.iter: lower})) for i in target.index)
+        phase = emitter.printer.helper(Helper(HelperKind.PHASE, target.dtype, loop.lanes))
+        phases[array] = f"{phase}({emitter.printer.address(array, start)})"
+    first = next(iter(told), next(iter(targets)))
+    back = phases[first]
+    alike = {name: f"{text} && {phases[name]} == {back}" for name, text in told.items()}
+    return back, {**alike, first: told[first]} if told else {}
+
+
+def _sliding(emitter: BodyEmitter, loop: For, body: Body, high: str) -> list[Code]:
+    """Print the vectors in the middle of a loop, each element of a window loaded once.
+
+    Loaded is what the vector after the next one loads in any case: it has to be a whole one.
+    """
+    found = windows(body)
+    if not found:
+        return []
+    name, width = emitter.name(loop.iter), loop.lanes
+    kept: dict[VectorLoad, str] = {}
+    starts: list[Code] = []
+    loads: list[Code] = []
+    moves: list[Code] = []
+    for number, window in enumerate(found):
+        here = window.here
+        vector = emitter.printer.helper(Helper(HelperKind.VECTOR, here.dtype, width))
+        between = emitter.printer.helper(Helper(HelperKind.BETWEEN, here.dtype, width))
+        wishes = (f"{emitter.name(here.array)}_{number}{part}" for part in ("a", "b", "c"))
+        before, now, after = map(emitter.own, wishes)
+        later = emitter.printer.load(moved(here, width))
+        if window.looks_back:
+            starts.append(Line(f"{vector} {before} = {emitter.printer.load(here)};"))
+            moves.append(Line(f"{before} = {now};"))
+        starts.append(Line(f"{vector} {now} = {later};"))
+        loads.append(Line(f"{vector} {after} = {later};"))
+        moves.append(Line(f"{now} = {after};"))
+        kept[here] = now
+        for load, distance in window.others:
+            pair = f"{now}, {after}, {distance}"
+            if distance < 0:
+                pair = f"{before}, {now}, {width + distance}"
+            kept[load] = f"{between}({pair})"
+    inner = replace(emitter, printer=replace(emitter.printer, held=kept))
+    more = f"{name} + {2 * width} <= {high}"
+    nest = Compound(
+        f"for ({name} += {width}; {more}; {name} += {width})",
+        [*loads, *inner.body(body), *moves],
+    )
+    back = Line(f"{name} -= {width};")
+    return [Branch(f"{name} + {3 * width} <= {high}", [*starts, nest, back], [])]
+
+
+def _strip(
+    emitter: BodyEmitter, loop: For, body: Body, bounds: tuple[Expr, Expr], begins: list[str]
+) -> Code:
+    """Print a VECTOR loop of at most one register, wherever it begins."""
+    name = emitter.name(loop.iter)
+    low, high = (emitter.printer.text(bound) for bound in bounds)
+    begins.append(f"{name} = {low}")
+    head = f"for (int64_t {', '.join(begins)}; {name} < {high}; {name} += {loop.lanes})"
+    if trip_count(loop) == loop.lanes:
+        return Compound(head, emitter.body(body))
+    to = emitter.own(f"{name}_to")
+    ends = replace(emitter, printer=replace(emitter.printer, part=("0", to)))
+    rest = [Line(f"int64_t {to} = {high} - {name};"), *ends.body(body)]
+    return Compound(head, [Branch(f"{name} + {loop.lanes} <= {high}", emitter.body(body), rest)])
