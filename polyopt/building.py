@@ -27,13 +27,7 @@ from polyopt.runtime import build as builder
 from polyopt.runtime.caller import begin as begin_caller
 from polyopt.runtime.caller import caller_for
 from polyopt.runtime.levels import require_level
-from polyopt.runtime.library import (
-    Loaded,
-    has_no_buffers,
-    load_extension,
-    load_foreign,
-    no_device,
-)
+from polyopt.runtime.library import Loaded, has_no_buffers, load_extension, load_foreign, no_device
 from polyopt.runtime.lookup import Found, find, keep
 from polyopt.runtime.notices import BudgetWarning, notice
 from polyopt.runtime.process import calls_text, is_shared, process_for

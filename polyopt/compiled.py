@@ -21,12 +21,7 @@ from polyopt.runtime.check import check_call
 from polyopt.runtime.library import Loaded
 from polyopt.runtime.threads import warn_forked
 from polyopt.schedulefile import save_text
-from polyopt.specialize import (
-    Parameters,
-    generality,
-    plain_values,
-    show_types,
-)
+from polyopt.specialize import Parameters, generality, plain_values, show_types
 from polyopt.targets import Options
 
 if TYPE_CHECKING:

@@ -21,15 +21,7 @@ from polyopt.emit.text import emit as print_loops
 from polyopt.errors import BudgetError, EmitError, PolyoptError, ScheduleError
 from polyopt.ir.budget import Budget, Cost, Dropped, note_dropped, optional, query
 from polyopt.ir.host import DeviceProgram, Emitted
-from polyopt.ir.loops import (
-    Body,
-    For,
-    If,
-    LoopFunction,
-    LoopKind,
-    Node,
-    While,
-)
+from polyopt.ir.loops import Body, For, If, LoopFunction, LoopKind, Node, While
 from polyopt.ir.program import Program, Repeat, all_parts
 from polyopt.ir.scop import Scop
 from polyopt.machine import Machine

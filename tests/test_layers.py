@@ -339,3 +339,8 @@ def test_count_val_is_never_called() -> None:
         if isinstance(node, ast.Attribute) and node.attr == "count_val"
     ]
     assert calls == []
+
+
+def test_no_module_is_longer_than_500_lines() -> None:
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in _files()}
+    assert [f"{path.name}: {length}" for path, length in lengths.items() if length > 500] == []

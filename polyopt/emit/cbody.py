@@ -14,7 +14,7 @@ from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit import outlining
 from polyopt.emit.banner import plain
 from polyopt.emit.c_statements import Branch, Code, Compound, Function, Line, Pragma, identifiers
-from polyopt.emit.cexpr import ExprPrinter, lanes
+from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.compound import in_place
 from polyopt.emit.early_exits import FIRST_FAULT, STATUS, Block, Exit, ExitKind, leaves_early
 from polyopt.emit.extrema import extremum_in_lanes, nan_flags, noting_update
@@ -23,6 +23,7 @@ from polyopt.emit.frame import Frame, array_view, row_declaration
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.interrupts import STATUS as INTERRUPTED
 from polyopt.emit.interrupts import STOPPED, asks
+from polyopt.emit.lane_forms import lanes
 from polyopt.emit.lanes import is_contiguous
 from polyopt.emit.literals import literal
 from polyopt.emit.names import c_identifier
@@ -35,12 +36,7 @@ from polyopt.emit.openmp import (
     simd_pragma,
 )
 from polyopt.emit.passes.row_recurrences import row_recurrence
-from polyopt.emit.regions import (
-    free_names,
-    is_settled,
-    nodes,
-    thread_arrays,
-)
+from polyopt.emit.regions import free_names, is_settled, nodes, thread_arrays
 from polyopt.emit.storage_scope import zero
 from polyopt.emit.views import View
 from polyopt.ir.expr import (

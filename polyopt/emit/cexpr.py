@@ -13,6 +13,32 @@ from polyopt.emit.dialect import C11, Dialect
 from polyopt.emit.functions.table import COVERED
 from polyopt.emit.half_precision import is_half_operation, is_rounded, widened
 from polyopt.emit.helpers import Helper, HelperKind
+from polyopt.emit.lane_forms import (
+    SMALL,
+    VECTORIZED,
+    all_constant,
+    is_moderate,
+    lanes,
+    larger_or_smaller,
+    no_order,
+)
+from polyopt.emit.precedence import (
+    AND,
+    ATOM,
+    BIT_AND,
+    BIT_OR,
+    BIT_XOR,
+    BITWISE,
+    EQUALITY,
+    LEVEL,
+    OR,
+    PRODUCT,
+    RELATION,
+    SELECT,
+    SHIFT,
+    SUM,
+    UNARY,
+)
 from polyopt.emit.ranges import Ranges
 from polyopt.emit.views import View
 from polyopt.errors import EmitError
@@ -43,28 +69,6 @@ from polyopt.ir.showing import show
 from polyopt.ir.types import DType, Kind
 from polyopt.never import assert_never
 
-SELECT, OR, AND, BIT_OR, BIT_XOR, BIT_AND, EQUALITY, RELATION, SHIFT, SUM, PRODUCT, UNARY, ATOM = (
-    range(13)
-)
-"""C's precedence levels, loosest first."""
-
-_BITWISE = (BIT_OR, BIT_XOR, BIT_AND)
-
-_LEVEL = {
-    BinaryOp.ADD: SUM,
-    BinaryOp.SUB: SUM,
-    BinaryOp.MUL: PRODUCT,
-    BinaryOp.DIV: PRODUCT,
-    BinaryOp.RATIO: PRODUCT,
-    BinaryOp.FLOORDIV: PRODUCT,
-    BinaryOp.MOD: PRODUCT,
-    BinaryOp.SHL: SHIFT,
-    BinaryOp.SHR: SHIFT,
-    BinaryOp.AND: BIT_AND,
-    BinaryOp.OR: BIT_OR,
-    BinaryOp.XOR: BIT_XOR,
-}
-_SMALL = frozenset({DType.INT8, DType.INT16, DType.UINT8, DType.UINT16})
 _HELPER_OF = {
     BinaryOp.MIN: HelperKind.MIN,
     BinaryOp.MAX: HelperKind.MAX,
@@ -76,16 +80,6 @@ _HELPER_OF = {
     BinaryOp.MUL: HelperKind.MUL,
     BinaryOp.DIV: HelperKind.DIV,
 }
-
-_VECTORIZED = {
-    MathFunc[name]: HelperKind[name]
-    for name in (
-        *("EXP", "EXP2", "EXPM1", "LOG", "LOG2", "LOG10", "LOG1P", "SIN", "COS", "TAN"),
-        *("ASIN", "ACOS", "ATAN", "ATAN2", "SINH", "COSH", "TANH", "CBRT", "HYPOT"),
-        *("ERF", "ERFC"),
-    )
-}
-"""Functions for which compilers would call the C library, one element at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +289,7 @@ class ExprPrinter:
     def _binary(self, expr: Binary) -> tuple[str, int]:
         dtype = expr.dtype
         if dtype.is_complex and expr.op in (BinaryOp.MIN, BinaryOp.MAX):
-            raise _no_order(expr)
+            raise no_order(expr)
         if dtype is DType.BOOL:
             return self._logical(expr)
         if expr.op is BinaryOp.POW and dtype in COVERED and constant_of(expr.right) == 3:
@@ -327,7 +321,7 @@ class ExprPrinter:
         """
         divisor = expr.right.operand if isinstance(expr.right, Broadcast) else expr.right
         left = self._lane_operand(expr.left, expr.right, PRODUCT)
-        if _is_moderate(divisor):
+        if is_moderate(divisor):
             one = self.text(Const(1.0, divisor.dtype))
             return f"{left} * ({one} / {self.text(divisor, PRODUCT + 1)})", PRODUCT
         text = self.text(divisor)
@@ -359,10 +353,10 @@ class ExprPrinter:
         return expr.dtype is DType.INT64 and self.ranges.is_nonnegative(expr.left)
 
     def _operator(self, expr: Binary) -> tuple[str, int]:
-        level = _LEVEL[expr.op]
+        level = LEVEL[expr.op]
         sign = {BinaryOp.FLOORDIV: "/"}.get(expr.op, expr.op.value)
         # gcc warns where bit operators or shifts lean on precedence
-        strict = level == SHIFT or level in _BITWISE
+        strict = level == SHIFT or level in BITWISE
         if strict:
             left, right = self._wide_left(expr, UNARY), self.text(expr.right, UNARY)
         else:
@@ -395,7 +389,7 @@ class ExprPrinter:
     def _wide_left(self, expr: Binary, level: int) -> str:
         """Print the left operand; an int64 constant is typed where C would compute in int."""
         left = expr.left
-        alone = expr.op in (BinaryOp.SHL, BinaryOp.SHR) or _all_constant(expr.right)
+        alone = expr.op in (BinaryOp.SHL, BinaryOp.SHR) or all_constant(expr.right)
         if isinstance(left, Const) and left.dtype is DType.INT64 and alone:
             return self.dialect.literal(left, wide=True)
         return self._lane_operand(left, expr.right, level)
@@ -436,7 +430,7 @@ class ExprPrinter:
 
     def _narrow(self, text: str, level: int, dtype: DType) -> tuple[str, int]:
         """Cast back to a type narrower than int, as NumPy wraps there."""
-        if dtype not in _SMALL:
+        if dtype not in SMALL:
             return text, level
         inner = text if level >= UNARY else f"({text})"
         return f"({self.dialect.type_name(dtype)}){inner}", UNARY
@@ -444,13 +438,13 @@ class ExprPrinter:
     def _compare(self, expr: Compare) -> tuple[str, int]:
         equality = expr.op in (CompareOp.EQ, CompareOp.NE)
         if expr.left.dtype.is_complex and not equality:
-            raise _no_order(expr)
+            raise no_order(expr)
         level = EQUALITY if equality else RELATION
         left, right = self.text(expr.left, SHIFT), self.text(expr.right, SHIFT)
         if (
             isinstance(expr.left, Const)
             and expr.left.dtype is DType.INT64
-            and _all_constant(expr.right)
+            and all_constant(expr.right)
         ):
             left = self.dialect.literal(expr.left, wide=True)
         return f"{left} {expr.op.value} {right}", level
@@ -467,7 +461,7 @@ class ExprPrinter:
         if expr.func is MathFunc.POWER and operand in COVERED and self.dialect.own_functions:
             name = self.helper(Helper(HelperKind.PRODUCTS, operand))
             return f"{name}({', '.join(self.text(a) for a in expr.args)})", ATOM
-        kind = _VECTORIZED.get(expr.func)
+        kind = VECTORIZED.get(expr.func)
         if kind is not None and self._is_own(operand):
             name = self.helper(Helper(kind, operand))
             return f"{name}({', '.join(self.text(a) for a in expr.args)})", ATOM
@@ -481,13 +475,13 @@ class ExprPrinter:
     def _select(self, expr: Select) -> tuple[str, int]:
         condition, level = self._print(expr.condition)
         if lanes(expr.condition) > 1:
-            kind = _larger_or_smaller(expr)
+            kind = larger_or_smaller(expr)
             if kind is not None:
                 name = self.helper(Helper(kind, expr.dtype, lanes(expr)))
                 return f"{name}({self.text(expr.then)}, {self.text(expr.otherwise)})", ATOM
             name = self.helper(Helper(HelperKind.CHOOSE, expr.dtype, lanes(expr)))
             return f"{name}({condition}, {self.text(expr.then)}, {self.text(expr.otherwise)})", ATOM
-        if level in _BITWISE or level < OR:  # clang warns where bit operators lean on precedence
+        if level in BITWISE or level < OR:  # clang warns where bit operators lean on precedence
             condition = f"({condition})"
         then, otherwise = self.text(expr.then, OR), self.text(expr.otherwise)
         return f"{condition} ? {then} : {otherwise}", SELECT
@@ -500,64 +494,3 @@ class ExprPrinter:
             real = "crealf" if source is DType.COMPLEX64 else "creal"
             return f"({target.ctype}){real}({self.text(expr.operand)})", UNARY
         return f"({self.dialect.type_name(target)}){self.text(expr.operand, UNARY)}", UNARY
-
-
-def lanes(expr: Expr) -> int:
-    """Return how many elements `expr` computes at once."""
-    match expr:
-        case Symbol() | VectorLoad() | Broadcast():
-            return expr.lanes
-        case Unary() | Cast():
-            return lanes(expr.operand)
-        case Binary() | Compare():
-            return max(lanes(expr.left), lanes(expr.right))
-        case Call():
-            return max(lanes(a) for a in expr.args)
-        case Select():
-            return max(lanes(expr.then), lanes(expr.otherwise))
-        case Const() | Iter() | Param() | Load():
-            return 1
-        case _:
-            assert_never(expr)
-
-
-def _larger_or_smaller(expr: Select) -> HelperKind | None:
-    """Return what makes a choice by comparing just the two values to choose from."""
-    match expr.condition:
-        case Compare(op=CompareOp.GT | CompareOp.LT as op, left=left, right=right):
-            if (left, right) == (expr.then, expr.otherwise):
-                return HelperKind.LARGER if op is CompareOp.GT else HelperKind.SMALLER
-            if (right, left) == (expr.then, expr.otherwise):
-                return HelperKind.SMALLER if op is CompareOp.GT else HelperKind.LARGER
-    return None
-
-
-def _is_moderate(divisor: Expr) -> bool:
-    """Tell whether the reciprocal of a divisor is a normal number, or infinite as it is zero."""
-    match divisor:
-        case Const(value=float() as value):
-            return value == 0 or 1e-30 < abs(value) < 1e30
-        case Cast(operand=operand):
-            return operand.dtype.is_integer or _is_moderate(operand)
-        case _:
-            return False
-
-
-def _all_constant(expr: Expr) -> bool:
-    match expr:
-        case Const():
-            return True
-        case Unary() | Cast():
-            return _all_constant(expr.operand)
-        case Binary():
-            return _all_constant(expr.left) and _all_constant(expr.right)
-        case _:
-            return False
-
-
-def _no_order(expr: Expr) -> EmitError:
-    return EmitError(
-        "PO0401",
-        f"complex numbers have no order in C: {show(expr)}",
-        hint="compare the real parts or the magnitudes: `np.real(a) < np.real(b)`",
-    )

@@ -14,13 +14,7 @@ from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import row_arrays
 from polyopt.emit.names import c_identifier, entry_identifier
 from polyopt.emit.ranges import Ranges
-from polyopt.emit.regions import (
-    free_names,
-    nodes,
-    region_arrays,
-    thread_arrays,
-    written_arrays,
-)
+from polyopt.emit.regions import free_names, nodes, region_arrays, thread_arrays, written_arrays
 from polyopt.emit.views import View, has_rows
 from polyopt.ir.expr import Expr
 from polyopt.ir.loops import AllocateArray, Body, Declare, DeclareArray, For, LoopFunction

@@ -6,10 +6,11 @@ In: a `For`.  Out: the pragma's text.
 from __future__ import annotations
 
 from polyopt.dataclass import dataclass
-from polyopt.emit.cexpr import SHIFT, ExprPrinter
+from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.early_exits import leaves_early
 from polyopt.emit.extrema import is_chosen
 from polyopt.emit.helpers import ENOUGH_WORK, Helper, HelperKind
+from polyopt.emit.precedence import SHIFT
 from polyopt.emit.regions import declared_names, is_settled, nodes
 from polyopt.emit.work import has_known_bounds, work
 from polyopt.ir.expr import (

@@ -12,25 +12,8 @@ from polyopt.emit.dead_locals import remove_dead_copies
 from polyopt.emit.footprints import needed_dimensions, with_array
 from polyopt.emit.nodes import expressions, map_node, nested, with_nested
 from polyopt.emit.regions import whole_arrays
-from polyopt.ir.expr import (
-    Const,
-    Expr,
-    Load,
-    Symbol,
-    VectorLoad,
-    integer,
-    walk,
-)
-from polyopt.ir.loops import (
-    Body,
-    Declare,
-    DeclareArray,
-    For,
-    LoopKind,
-    Node,
-    SetLocal,
-    Space,
-)
+from polyopt.ir.expr import Const, Expr, Load, Symbol, VectorLoad, integer, walk
+from polyopt.ir.loops import Body, Declare, DeclareArray, For, LoopKind, Node, SetLocal, Space
 from polyopt.ir.scop import Array
 from polyopt.ir.types import Kind
 from polyopt.never import assert_never

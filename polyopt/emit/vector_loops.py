@@ -13,22 +13,11 @@ from polyopt.emit.extents import extent_of
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import vectorized
 from polyopt.emit.passes.rewriting import trip_count
-from polyopt.emit.regions import (
-    nodes,
-)
+from polyopt.emit.regions import nodes
 from polyopt.emit.sliding_windows import moved, windows
-from polyopt.ir.expr import (
-    Expr,
-    Load,
-    VectorLoad,
-    substitute,
-)
+from polyopt.ir.expr import Expr, Load, VectorLoad, substitute
 from polyopt.ir.linear import normalize
-from polyopt.ir.loops import (
-    Assign,
-    Body,
-    For,
-)
+from polyopt.ir.loops import Assign, Body, For
 
 if TYPE_CHECKING:
     from polyopt.emit.cbody import BodyEmitter

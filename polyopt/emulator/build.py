@@ -19,13 +19,7 @@ from polyopt.runtime.device.faults import compile_failure
 from polyopt.runtime.device.provider import Log, no_log
 from polyopt.runtime.elf import ElfKind, check_elf
 from polyopt.runtime.store import Entry, Store, digest
-from polyopt.runtime.toolchain import (
-    Compiler,
-    Family,
-    call_tool,
-    find_compiler,
-    processor_features,
-)
+from polyopt.runtime.toolchain import Compiler, Family, call_tool, find_compiler, processor_features
 
 NATIVE = Path(__file__).with_name("native")
 

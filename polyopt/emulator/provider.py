@@ -18,15 +18,7 @@ import numpy as np
 from polyopt.dataclass import dataclass, field
 from polyopt.emulator.build import build, find_gcc
 from polyopt.emulator.findings import DeviceFault
-from polyopt.emulator.library import (
-    FIRST_BUFFER,
-    RUNNING,
-    Entry,
-    Library,
-    Memory,
-    Order,
-    Turn,
-)
+from polyopt.emulator.library import FIRST_BUFFER, RUNNING, Entry, Library, Memory, Order, Turn
 from polyopt.errors import InternalError
 from polyopt.runtime.device.faults import out_of_memory
 from polyopt.runtime.device.provider import (

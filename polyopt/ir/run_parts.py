@@ -18,16 +18,7 @@ from polyopt.errors import InternalError
 from polyopt.ir.evaluate import Frame, compile_expr
 from polyopt.ir.expr import Expr
 from polyopt.ir.library import call_library
-from polyopt.ir.program import (
-    Allocate,
-    Bind,
-    Invoke,
-    Parts,
-    Program,
-    Repeat,
-    Require,
-    all_parts,
-)
+from polyopt.ir.program import Allocate, Bind, Invoke, Parts, Program, Repeat, Require, all_parts
 from polyopt.ir.run_loops import Failed, raise_faults
 from polyopt.ir.scop import Array, Role, Scop
 from polyopt.ir.storage import storage

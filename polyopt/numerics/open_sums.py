@@ -4,21 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from polyopt.ir.expr import (
-    Binary,
-    BinaryOp,
-    Expr,
-    Load,
-    Symbol,
-)
-from polyopt.ir.loops import (
-    Assign,
-    Body,
-    For,
-    If,
-    SetLocal,
-    While,
-)
+from polyopt.ir.expr import Binary, BinaryOp, Expr, Load, Symbol
+from polyopt.ir.loops import Assign, Body, For, If, SetLocal, While
 
 
 def open_sums(body: Body, reordered: frozenset[str]) -> Iterator[str]:

@@ -14,17 +14,7 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass
 from polyopt.ir.affine import coalesced
-from polyopt.ir.expr import (
-    Binary,
-    BinaryOp,
-    Expr,
-    Iter,
-    Load,
-    Symbol,
-    integer,
-    loads,
-    substitute,
-)
+from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, Symbol, integer, loads, substitute
 from polyopt.ir.identity import is_exact
 from polyopt.ir.scop import Access, AccessKind, Statement
 from polyopt.proof.affine import Frame, NotAffine

@@ -15,16 +15,7 @@ import islpy as isl
 from polyopt import proof
 from polyopt.dataclass import replace
 from polyopt.ir.affine import coalesced
-from polyopt.ir.expr import (
-    BinaryOp,
-    Compare,
-    CompareOp,
-    Expr,
-    Param,
-    Symbol,
-    integer,
-    operands,
-)
+from polyopt.ir.expr import BinaryOp, Compare, CompareOp, Expr, Param, Symbol, integer, operands
 from polyopt.ir.loops import Body, LoopFunction, Node
 from polyopt.ir.program import Bind, Program, all_parts
 from polyopt.ir.scop import Role, Scop

@@ -29,18 +29,7 @@ from polyopt.ir.expr import (
     walk,
 )
 from polyopt.ir.linear import normalize
-from polyopt.ir.loops import (
-    Assign,
-    Body,
-    Declare,
-    Fail,
-    For,
-    If,
-    LoopKind,
-    Node,
-    SetLocal,
-    While,
-)
+from polyopt.ir.loops import Assign, Body, Declare, Fail, For, If, LoopKind, Node, SetLocal, While
 from polyopt.ir.types import DType
 from polyopt.proof.nodes import bodies, own_written
 

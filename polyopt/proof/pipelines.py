@@ -29,17 +29,7 @@ from polyopt.ir.expr import (
     with_children,
 )
 from polyopt.ir.linear import linear, normalize
-from polyopt.ir.loops import (
-    Assign,
-    Body,
-    Break,
-    Comment,
-    DeclareArray,
-    For,
-    If,
-    LoopKind,
-    Node,
-)
+from polyopt.ir.loops import Assign, Body, Break, Comment, DeclareArray, For, If, LoopKind, Node
 from polyopt.ir.types import DType
 from polyopt.proof.nodes import (
     all_nodes,

@@ -24,7 +24,6 @@ from polyopt.ir.expr import (
     Symbol,
     Unary,
     UnaryOp,
-    loads,
     walk,
 )
 from polyopt.ir.loops import (
@@ -58,14 +57,8 @@ from polyopt.ir.program import (
 from polyopt.ir.scop import AccessKind, Array, Role, Scop
 from polyopt.ir.types import DType
 from polyopt.proof.affine import Frame, NotAffine
-from polyopt.proof.nodes import (
-    all_nodes,
-    bodies,
-    own_expressions,
-    reads,
-    with_bodies,
-    written,
-)
+from polyopt.proof.nodes import all_nodes, bodies, own_expressions, reads, with_bodies, written
+from polyopt.proof.part_conditions import any_of, bound_inside, meet, outside_loads
 from polyopt.proof.paths import Path
 from polyopt.proof.values import is_same
 
@@ -376,12 +369,12 @@ class Regions:
                 continue
             others = reads.get(name)
             touched = cells if others is None else cells.union(others)
-            if _meet(cells, touched, part.param):
+            if meet(cells, touched, part.param):
                 raise Mismatch(part.param, f"two of its iterations may touch one {name}")
 
     def _touched(self, part: Repeat) -> tuple[dict[str, isl.Set], dict[str, isl.Set]]:
         """Return the elements that one iteration may read and write, by array."""
-        inner = frozenset(_bound_inside(part))
+        inner = frozenset(bound_inside(part))
         reads: dict[str, isl.Set] = {}
         writes: dict[str, isl.Set] = {}
         for piece in all_parts(part.body):
@@ -390,9 +383,9 @@ class Regions:
                     for access in (a for s in piece.statements for a in (s.write, *s.reads)):
                         relation = access.relation.intersect_params(piece.context)
                         store = reads if access.kind is AccessKind.READ else writes
-                        _add(store, access.array, _any_of(relation.range(), inner))
+                        _add(store, access.array, any_of(relation.range(), inner))
                 case Bind() | Require() | Repeat():
-                    for load in _outside_loads(piece):
+                    for load in outside_loads(piece):
                         _add(reads, load.array, self._all_cells(load.array))
                 case Invoke() | Allocate():
                     pass
@@ -423,7 +416,7 @@ class Regions:
 
 def _is_fixed(index: tuple[Expr, ...], loop: Repeat) -> bool:
     """Tell whether subscripts are invariant in `loop`, and in the loops inside it."""
-    inner = {loop.param, *_bound_inside(loop)}
+    inner = {loop.param, *bound_inside(loop)}
     parts = [part for expr in index for part in walk(expr)]
     varies = any(isinstance(part, Iter | Load | Symbol) for part in parts)
     return not varies and not any(p.name in inner for p in parts if isinstance(p, Param))
@@ -467,51 +460,3 @@ def _is_storage(node: Node, scop: Scop) -> bool:
             return _is_plain(node)
         case _:
             return False
-
-
-def _bound_inside(part: Repeat) -> Iterator[str]:
-    for piece in all_parts(part.body):
-        match piece:
-            case Bind() | Repeat():
-                yield piece.param
-            case _:
-                pass
-
-
-def _outside_loads(part: Bind | Require | Repeat) -> Iterator[Load]:
-    match part:
-        case Bind(value=value):
-            yield from loads(value)
-        case Require(condition=condition):
-            yield from loads(condition)
-        case Repeat():
-            for expr in (part.lower, part.upper, part.going):
-                if expr is not None:
-                    yield from loads(expr)
-
-
-def _any_of(cells: isl.Set, names: frozenset[str]) -> isl.Set:
-    """Return `cells` for any values of the sizes in `names`."""
-    for name in names:
-        position = cells.find_dim_by_name(isl.dim_type.param, name)
-        if position >= 0:
-            cells = cells.project_out(isl.dim_type.param, position, 1)
-    return cells
-
-
-def _meet(one: isl.Set, two: isl.Set, name: str) -> bool:
-    """Tell whether `one` and `two` share an element at different values of the size `name`."""
-    other = f"{name}'"
-    position = two.find_dim_by_name(isl.dim_type.param, name)
-    if position >= 0:
-        two = two.set_dim_name(isl.dim_type.param, position, other)
-    common = one.intersect(two)
-    here = common.find_dim_by_name(isl.dim_type.param, name)
-    there = common.find_dim_by_name(isl.dim_type.param, other)
-    if here < 0 or there < 0:
-        return not common.is_empty()
-    space = common.get_space()
-    local = isl.LocalSpace.from_space(space)
-    first = isl.Aff.var_on_domain(local, isl.dim_type.param, here)
-    second = isl.Aff.var_on_domain(local, isl.dim_type.param, there)
-    return not common.intersect(first.ne_set(second)).is_empty()

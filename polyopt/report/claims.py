@@ -13,13 +13,7 @@ from functools import cached_property
 import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.errors import (
-    BudgetError,
-    IllegalSchedule,
-    Loc,
-    PolyoptError,
-    ScheduleError,
-)
+from polyopt.errors import BudgetError, IllegalSchedule, Loc, PolyoptError, ScheduleError
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Scop
 from polyopt.report.findings import Finding, Place, Verdict

@@ -19,12 +19,7 @@ from polyopt.ir.scop import Access, Statement
 from polyopt.ir.showing import show
 from polyopt.ir.source import Layout
 from polyopt.schedule.schedule import Schedule
-from polyopt.schedule.tree import (
-    BandMember,
-    leaves,
-    statement_function,
-    statements_of,
-)
+from polyopt.schedule.tree import BandMember, leaves, statement_function, statements_of
 from polyopt.strategy.gpu.time_tiles import traffic, untiled
 from polyopt.strategy.strides import Stride, accesses, directions, stride_of
 from polyopt.transforms import Overlap

@@ -12,14 +12,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, TypeVar
 
-from polyopt.capture.reads import (
-    Path,
-    Read,
-    own_text,
-    read_back,
-    resolved,
-    written,
-)
+from polyopt.capture.reads import Path, Read, own_text, read_back, resolved, written
 from polyopt.dataclass import dataclass
 from polyopt.runtime.store import Entry, Store
 

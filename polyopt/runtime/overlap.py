@@ -6,10 +6,7 @@ from collections.abc import Mapping
 
 from polyopt.errors import ArgumentError, Loc
 from polyopt.ir.integers import evaluate
-from polyopt.ir.source import (
-    ArrayArg,
-    Signature,
-)
+from polyopt.ir.source import ArrayArg, Signature
 from polyopt.runtime.sharing import (
     address,
     array_around,

@@ -20,7 +20,7 @@ from polyopt.ir.affine import coalesced
 from polyopt.ir.budget import checkpoint, exceeds_limit
 from polyopt.ir.parameters import joined
 from polyopt.ir.scop import Access, AccessKind, Role, Scop, Statement
-from polyopt.schedule.commutative_updates import commutative_operation, is_own
+from polyopt.schedule.joins import is_join, is_reduction
 
 
 @unique
@@ -152,7 +152,7 @@ class Dependences:
 
     def is_join(self, one: Dependence) -> bool:
         """Tell whether a pair joins partial results of a split reduction."""
-        return not one.reduction and _is_join(self.scop, one)
+        return not one.reduction and is_join(self.scop, one)
 
     def is_own(self, one: Dependence) -> bool:
         """Tell whether both are updates by one statement of its target."""
@@ -332,7 +332,7 @@ def _between(source: Statement, target: Statement, before: isl.Map) -> list[Depe
             pairs = [(a, b) for a in firsts for b in seconds if a.array == array == b.array]
             merged: dict[bool, list[tuple[Access, Access]]] = {}
             for a, b in pairs:
-                merged.setdefault(_is_reduction(source, target, a, b), []).append((a, b))
+                merged.setdefault(is_reduction(source, target, a, b), []).append((a, b))
             for reduction, group in merged.items():
                 relation = before.empty(before.get_space())
                 for a, b in group:
@@ -346,38 +346,6 @@ def _between(source: Statement, target: Statement, before: isl.Map) -> list[Depe
                         )
                     )
     return found
-
-
-def _is_join(scop: Scop, dependence: Dependence) -> bool:
-    """Tell whether both accesses are the accumulator of one join of partial results."""
-    if dependence.source != dependence.target:
-        return False
-    statement = scop.statement(dependence.source)
-    cell = statement.target
-    own = [a for a in statement.reads if a.array == cell.array]
-    is_update = _joins_parts(statement) and [a.index for a in own] == [cell.index]
-    return is_update and dependence.array == cell.array
-
-
-def _joins_parts(statement: Statement) -> bool:
-    """Tell whether the statement joins partial results of a split reduction."""
-    is_copy = statement.origin is not None and not statement.origin.statement
-    return is_copy and statement.reduction is not None
-
-
-def _is_reduction(source: Statement, target: Statement, first: Access, second: Access) -> bool:
-    """Tell whether both accesses are the target of updates in any order.
-
-    The updates are those of one reassociable reduction, or exactly commutative.
-    """
-    if not (is_own(source, first) and is_own(target, second)):
-        return False
-    if source is target and source.is_reassociable:
-        return True
-    if _joins_parts(source):
-        return False
-    op = commutative_operation(source)
-    return op is not None and (source is target or op is commutative_operation(target))
 
 
 def last_writers(scop: Scop, array: str) -> isl.UnionMap:

@@ -17,15 +17,7 @@ from polyopt.ir.isl_ast import affine_expr, set_expr
 from polyopt.ir.scop import Scop, Statement
 from polyopt.ir.types import DType
 from polyopt.never import assert_never
-from polyopt.schedule.tree import (
-    Band,
-    BandMember,
-    Filter,
-    Leaf,
-    Sequence,
-    Tree,
-    depth,
-)
+from polyopt.schedule.tree import Band, BandMember, Filter, Leaf, Sequence, Tree, depth
 
 _IN, _DIV = isl.dim_type.in_, isl.dim_type.div
 

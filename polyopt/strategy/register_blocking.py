@@ -18,24 +18,10 @@ from polyopt.ir.scop import Access, Scop, Statement
 from polyopt.machine import Machine
 from polyopt.model.contraction import RegisterTile, held_rows, held_tile
 from polyopt.schedule.schedule import Schedule, Transform
-from polyopt.schedule.tree import (
-    Band,
-    Leaf,
-    Tree,
-    find_band,
-    only_statement,
-    path_to,
-)
+from polyopt.schedule.tree import Band, Leaf, Tree, find_band, only_statement, path_to
 from polyopt.strategy.fusion import adjacent, read_in, written_in
 from polyopt.strategy.interchanges import order_steps
-from polyopt.strategy.strides import (
-    Stride,
-    accesses,
-    along_row,
-    directions,
-    is_near,
-    loop_moves,
-)
+from polyopt.strategy.strides import Stride, accesses, along_row, directions, is_near, loop_moves
 from polyopt.transforms import (
     Cut,
     Fuse,

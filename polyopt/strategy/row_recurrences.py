@@ -13,12 +13,7 @@ from collections.abc import Iterator
 
 from polyopt import strategy, transforms
 from polyopt.dataclass import dataclass
-from polyopt.ir.expr import (
-    Binary,
-    BinaryOp,
-    Call,
-    walk,
-)
+from polyopt.ir.expr import Binary, BinaryOp, Call, walk
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop, Statement
 from polyopt.machine import Machine

@@ -14,15 +14,7 @@ from polyopt.ir.expr import Iter
 from polyopt.ir.scop import Role, Statement
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, Transform
-from polyopt.schedule.tree import (
-    Band,
-    Leaf,
-    Sequence,
-    bands,
-    find_band,
-    path_to,
-    statements_of,
-)
+from polyopt.schedule.tree import Band, Leaf, Sequence, bands, find_band, path_to, statements_of
 from polyopt.strategy.blocked_factorization import BlockSizes, register_product
 from polyopt.transforms import Distribute, Interchange, Strip
 

@@ -17,15 +17,7 @@ from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import bands, find_band, path_to, statements_of
 from polyopt.strategy.strides import accesses, directions
-from polyopt.transforms import (
-    Dimension,
-    Interchange,
-    Parallelize,
-    Rearrange,
-    Skew,
-    Tile,
-    Vectorize,
-)
+from polyopt.transforms import Dimension, Interchange, Parallelize, Rearrange, Skew, Tile, Vectorize
 from polyopt.transforms.layout import Part
 
 MOST_ROWS = 4  # rows for each column

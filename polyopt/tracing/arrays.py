@@ -16,23 +16,9 @@ import numpy as np
 from polyopt.errors import FrontendError
 from polyopt.frontend.syntax.annotations import Annotation
 from polyopt.tracing import broadcasting, recording, shapes
-from polyopt.tracing.nodes import (
-    BINARY,
-    COMPARE,
-    Array,
-    Captured,
-    Node,
-    Operator,
-)
+from polyopt.tracing.nodes import BINARY, COMPARE, Array, Captured, Node, Operator
 from polyopt.tracing.places import here, refuse
-from polyopt.tracing.sizes import (
-    Extent,
-    Shape,
-    Size,
-    is_extent,
-    is_polynomial,
-    times,
-)
+from polyopt.tracing.sizes import Extent, Shape, Size, is_extent, is_polynomial, times
 from polyopt.tracing.subscripting import is_plain
 
 _MATMUL = Operator("@", operator.matmul)

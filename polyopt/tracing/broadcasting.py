@@ -8,14 +8,7 @@ from collections.abc import Sequence
 
 from polyopt.tracing.nodes import Node
 from polyopt.tracing.places import refuse
-from polyopt.tracing.sizes import (
-    Extent,
-    Shape,
-    Size,
-    as_extent,
-    is_extent,
-    is_polynomial,
-)
+from polyopt.tracing.sizes import Extent, Shape, Size, as_extent, is_extent, is_polynomial
 
 
 def shape_of(value: object) -> Shape:

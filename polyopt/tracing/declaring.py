@@ -10,19 +10,9 @@ from polyopt.frontend.syntax.annotations import Annotation
 from polyopt.tracing import recording
 from polyopt.tracing.arrays import LazyArray
 from polyopt.tracing.kinds import known
-from polyopt.tracing.nodes import (
-    Kind,
-    Placeholder,
-)
+from polyopt.tracing.nodes import Kind, Placeholder
 from polyopt.tracing.places import refuse
-from polyopt.tracing.sizes import (
-    Extent,
-    Shape,
-    Size,
-    as_extent,
-    is_extent,
-    parse,
-)
+from polyopt.tracing.sizes import Extent, Shape, Size, as_extent, is_extent, parse
 
 
 def tensor(name: str, shape: object, dtype: object = None) -> LazyArray:

@@ -22,16 +22,7 @@ from polyopt.tracing.broadcasting import (
     show,
 )
 from polyopt.tracing.places import refuse
-from polyopt.tracing.sizes import (
-    Extent,
-    Shape,
-    as_extent,
-    is_extent,
-    minus,
-    plus,
-    quotient,
-    times,
-)
+from polyopt.tracing.sizes import Extent, Shape, as_extent, is_extent, minus, plus, quotient, times
 
 Rule: TypeAlias = Callable[..., Shape]
 

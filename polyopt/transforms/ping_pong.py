@@ -15,15 +15,7 @@ from polyopt.ir.affine import index_map, pw_aff
 from polyopt.ir.expr import Expr, Iter
 from polyopt.ir.scop import Scop, Statement
 from polyopt.never import assert_never
-from polyopt.schedule.tree import (
-    Band,
-    BandMember,
-    Filter,
-    Leaf,
-    Sequence,
-    Tree,
-    fresh_label,
-)
+from polyopt.schedule.tree import Band, BandMember, Filter, Leaf, Sequence, Tree, fresh_label
 from polyopt.transforms.region import NewNest, Region, loop_nest
 
 

@@ -10,15 +10,7 @@ from collections.abc import Callable
 
 from polyopt.dataclass import replace
 from polyopt.errors import ScheduleError
-from polyopt.schedule.tree import (
-    Band,
-    BandMember,
-    LoopRef,
-    Tree,
-    find_band,
-    replace_band,
-    resolve,
-)
+from polyopt.schedule.tree import Band, BandMember, LoopRef, Tree, find_band, replace_band, resolve
 
 
 def loop(tree: Tree, name: str, step: str) -> LoopRef:

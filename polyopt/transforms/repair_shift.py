@@ -12,11 +12,7 @@ from polyopt.schedule.legality import pairs_reaching
 from polyopt.schedule.repair import RefusedStep, Repair, RepairKind
 from polyopt.schedule.schedule import Transform
 from polyopt.schedule.skewing import distance_vectors
-from polyopt.schedule.tree import (
-    find_band,
-    path_to,
-    tuple_names,
-)
+from polyopt.schedule.tree import find_band, path_to, tuple_names
 from polyopt.transforms.interchange import Interchange
 from polyopt.transforms.repair_loops import name_of
 from polyopt.transforms.reverse import Reverse

@@ -17,14 +17,7 @@ from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.schedule.repair import RefusedStep, Repair, RepairKind
 from polyopt.schedule.sizes import Size, value_of
-from polyopt.schedule.tree import (
-    Band,
-    BandMember,
-    Tree,
-    find_band,
-    fresh_label,
-    replace_band,
-)
+from polyopt.schedule.tree import Band, BandMember, Tree, find_band, fresh_label, replace_band
 from polyopt.schedulefile import MAX_SIZE
 from polyopt.transforms.written import Written
 

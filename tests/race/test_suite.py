@@ -12,15 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 import pytest
 
 from polyopt.racecheck import Level
-from tests.race.suite import (
-    CASES,
-    Case,
-    check_case,
-    compile_case,
-    find_clang,
-    warnings_of,
-    work_in,
-)
+from tests.race.suite import CASES, Case, check_case, compile_case, find_clang, warnings_of, work_in
 
 pytestmark = pytest.mark.toolchain
 CLANG = find_clang()

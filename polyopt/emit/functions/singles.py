@@ -8,12 +8,7 @@ A register has twice as many lanes of floats as of doubles, and nothing is conve
 
 from __future__ import annotations
 
-from polyopt.emit.functions.coefficients import (
-    ERF_EXPONENT_FLOAT,
-    EXP2_FLOAT,
-    EXP_FLOAT,
-    LOG_FLOAT,
-)
+from polyopt.emit.functions.coefficients import ERF_EXPONENT_FLOAT, EXP2_FLOAT, EXP_FLOAT, LOG_FLOAT
 from polyopt.emit.functions.text import guarded, horner_float
 from polyopt.ir.types import DType
 

@@ -15,17 +15,7 @@ from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.gpu.separation import Separation
 from polyopt.emit.nodes import nested, with_nested
 from polyopt.ir.budget import optional
-from polyopt.ir.loops import (
-    Barrier,
-    Body,
-    For,
-    If,
-    Kernel,
-    LoopFunction,
-    LoopKind,
-    Node,
-    Scope,
-)
+from polyopt.ir.loops import Barrier, Body, For, If, Kernel, LoopFunction, LoopKind, Node, Scope
 
 MOST_NOTES = 3
 BUDGET = 30_000_000  # isl operations for the barriers of one kernel: a few seconds

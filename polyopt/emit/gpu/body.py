@@ -12,7 +12,7 @@ from itertools import groupby
 
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.banner import plain
-from polyopt.emit.c_statements import Branch, Code, Compound, Line, Pragma, identifiers
+from polyopt.emit.c_statements import Branch, Code, Compound, Line, identifiers
 from polyopt.emit.compound import in_place
 from polyopt.emit.early_exits import Block
 from polyopt.emit.gpu.async_copies import copy_text, group_text
@@ -21,7 +21,18 @@ from polyopt.emit.gpu.bound_tests import all_of, ranges_inside, tests_below, wit
 from polyopt.emit.gpu.declarations import KernelDeclarations
 from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter, Storage
 from polyopt.emit.gpu.fragments import TilePrinter
-from polyopt.emit.gpu.nests import Unbounded, spans, thread_nest
+from polyopt.emit.gpu.loop_work import (
+    FEW,
+    MOST_UNROLLED,
+    MOST_WORK,
+    is_constant_from,
+    mentions,
+    trips_of,
+    unroll_pragma,
+    work_of,
+)
+from polyopt.emit.gpu.nests import Unbounded, thread_nest
+from polyopt.emit.gpu.printed import Constant, Printed, _declarations, joined, with_limits
 from polyopt.emit.gpu.private_copies import PrivateCopy
 from polyopt.emit.gpu.reduction_printer import ReductionPrinter
 from polyopt.emit.gpu.scan_printer import ScanPrinter
@@ -75,31 +86,6 @@ from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 from polyopt.never import assert_never
 
-FEW = 4
-"""Iterations of a thread's loop that is always unrolled."""
-MOST_WORK = 512
-"""Assignments that a loop may become without being asked to."""
-MOST_UNROLLED = 64
-"""Iterations of a loop that is unrolled for the sake of registers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """A number that is declared; `is_fixed`: it is the same wherever its text is."""
-
-    kind: str
-    name: str
-    text: str
-    is_fixed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Printed:
-    """Statements, and the constants to be declared before them."""
-
-    constants: tuple[Constant, ...]
-    lines: list[Code]
-
 
 @dataclass(frozen=True, slots=True)
 class KernelEmitter:
@@ -133,7 +119,7 @@ class KernelEmitter:
                     emitter, declared = emitter.with_array(node)
                     lines += declared
                 elif isinstance(node, For):
-                    lines += _joined(emitter.loop(node), known)
+                    lines += joined(emitter.loop(node), known)
                 else:
                     lines += emitter.node(node)
         return lines
@@ -142,7 +128,7 @@ class KernelEmitter:
         """Return the statements of one node."""
         match node:
             case For():
-                return _joined(self.loop(node), {})
+                return joined(self.loop(node), {})
             case If():
                 condition = self.printer.text(without_quotient(node.condition))
                 return [Branch(condition, self.body(node.then), self.body(node.otherwise))]
@@ -285,7 +271,8 @@ class KernelEmitter:
         if distributed.head is None:
             return printed
         return Printed(
-            (), [*_pragma(distributed.unrolls), Compound(distributed.head, _joined(printed, {}))]
+            (),
+            [*unroll_pragma(distributed.unrolls), Compound(distributed.head, joined(printed, {}))],
         )
 
     def guarded(
@@ -318,7 +305,7 @@ class KernelEmitter:
             return replace(rest, constants=(end, *rest.constants))
         if not is_settled(loop.lower, loop.body):
             return self._plain_loop(loop)
-        trips = _trips(loop)
+        trips = trips_of(loop)
         if trips is not None and self._needs_unrolling(loop, trips):
             return self._counted_loop(loop, trips)
         is_one = len(operands(loop.upper, BinaryOp.MIN)) == 1 and isinstance(loop.lower, Const)
@@ -362,15 +349,17 @@ class KernelEmitter:
     def _asked(self, loop: For) -> list[Code]:
         """Return what asks for unrolling: the schedule, or a constant number of statements."""
         if loop.kind is LoopKind.UNROLL:
-            return _pragma(True)
-        trips = _trips(loop)
+            return unroll_pragma(True)
+        trips = trips_of(loop)
         limits = operands(loop.upper, BinaryOp.MIN)
         few = (
             trips is not None
             and 1 < trips <= self.declarations.dialect.unrolled
             and len(limits) == 1
         )
-        return _pragma(few and self.in_thread and self.threads > 1 and _work((loop,)) <= MOST_WORK)
+        return unroll_pragma(
+            few and self.in_thread and self.threads > 1 and work_of((loop,)) <= MOST_WORK
+        )
 
     def _counted_loop(self, loop: For, trips: int) -> Printed:
         """Print a loop to be unrolled: a constant count, what is too much under a condition."""
@@ -378,9 +367,9 @@ class KernelEmitter:
         printer = self.printer.with_int(count, 0, trips - 1)
         values, tests, printer = iterator_value(loop, Iter(count), printer)
         inner = replace(self, printer=printer, scope=self.scope | {count})
-        lines = _joined(inner.guarded(values, tests, inner.body(loop.body)), {})
+        lines = joined(inner.guarded(values, tests, inner.body(loop.body)), {})
         head = f"for (int {count} = 0; {count} < {trips}; {count}++)"
-        nest = [*_pragma(True), Compound(head, lines)]
+        nest = [*unroll_pragma(True), Compound(head, lines)]
         name = self.declarations.local("wide", inner.scope)
         wide = vector_copy(loop, trips, count, tests, printer, self.declarations.dialect, name)
         if wide is None:
@@ -399,7 +388,7 @@ class KernelEmitter:
         scope = self.scope | {count, *(constant.name for constant in constants)}
         inner = replace(self, printer=printer, scope=scope)
         head = f"for (int {count} = 0; {goes_on}; {count}++)"
-        body = _joined(inner.guarded(values, (), inner.body(loop.body)), {})
+        body = joined(inner.guarded(values, (), inner.body(loop.body)), {})
         return Printed(constants, [*self._asked(loop), Compound(head, body)])
 
     def _until(self, loop: For, count: str, trips: int) -> tuple[str, tuple[Constant, ...]]:
@@ -407,7 +396,7 @@ class KernelEmitter:
         ends = (
             limit
             for limit in operands(loop.upper, BinaryOp.MIN)
-            if not _is_constant_from(loop.lower, limit)
+            if not is_constant_from(loop.lower, limit)
         )
         distances = [sub(limit, loop.lower) for limit in ends]
         if not distances or not self.declarations.dialect.limits:
@@ -436,7 +425,7 @@ class KernelEmitter:
         """Tell whether registers are subscripted by the iterator, or it is asked for."""
         if trips > MOST_UNROLLED:
             return False
-        work = _work((loop,))
+        work = work_of((loop,))
         if loop.kind is LoopKind.UNROLL:
             return True
         if self.in_thread and self.threads > 1 and trips <= FEW and work <= MOST_WORK:
@@ -450,7 +439,7 @@ class KernelEmitter:
         spaces |= {n.array.name: n.space for n in nodes(loop.body) if isinstance(n, DeclareArray)}
         moving = {loop.iter}
         for node in nodes(loop.body):
-            if isinstance(node, For) and _mentions(node.lower, moving):
+            if isinstance(node, For) and mentions(node.lower, moving):
                 moving.add(node.iter)
         found: set[Space] = set()
         for part in (p for n in nodes(loop.body) for e in expressions(n) for p in walk(e)):
@@ -458,86 +447,13 @@ class KernelEmitter:
             if not isinstance(part, Load) or space is None:
                 continue
             index = part.index[1:] if space is Space.REGISTER else part.index
-            if any(_mentions(self.printer.counted(i), moving) for i in index):
+            if any(mentions(self.printer.counted(i), moving) for i in index):
                 found.add(space)
         return found
 
 
 def _is_atomic(body: Body) -> bool:
     return any(isinstance(node, Assign) and node.is_atomic for node in nodes(body))
-
-
-def with_limits(
-    lines: list[Code], declarations: KernelDeclarations, iterator: str | None = None
-) -> list[Code]:
-    """Return statements after the limits that they use: those over the iterator, or all."""
-    used = identifiers(lines)
-    here = {k: v for k, v in declarations.limits.items() if iterator is None or iterator in v.iters}
-    found = [limit for limit in here.values() if limit.name in used]
-    for key in here:
-        del declarations.limits[key]
-    if not found:
-        return lines
-    return [*(Line(f"const int {limit.name} = {limit.text};") for limit in found), *lines]
-
-
-def _joined(printed: Printed, known: dict[str, str]) -> list[Code]:
-    """Return the statements after their constants; `known` are those of the block around.
-
-    What is known is not declared again; where a name stands for something else there, they get a
-    block of their own.
-    """
-    fresh = [c for c in printed.constants if not (c.is_fixed and known.get(c.name) == c.text)]
-    if any(c.name in known for c in fresh):
-        return [Block([*_declarations(printed.constants), *printed.lines])]
-    known.update((c.name, c.text) for c in fresh)
-    return [*_declarations(fresh), *printed.lines]
-
-
-def _declarations(constants: Sequence[Constant]) -> list[Code]:
-    lines: list[Code] = []
-    for kind, group in groupby(constants, lambda constant: constant.kind):
-        values = ", ".join(f"{constant.name} = {constant.text}" for constant in group)
-        lines.append(Line(f"const {kind} {values};"))
-    return lines
-
-
-def _is_constant_from(lower: Expr, limit: Expr) -> bool:
-    """Tell whether `limit` is told by the constant count of iterations."""
-    return isinstance(normalize(sub(limit, lower)), Const)
-
-
-def _mentions(expr: Expr, names: set[str]) -> bool:
-    return any(isinstance(part, Iter) and part.name in names for part in walk(expr))
-
-
-def _trips(loop: For) -> int | None:
-    """Return the constant that a loop's number of iterations is at most, if there is one."""
-    found = [distance for _, distance in spans(loop)]
-    if not found:
-        return None
-    return max(0, -(-min(found) // loop.step))
-
-
-def _work(body: Body) -> int:
-    """Return how many assignments `body` is when its loops are unrolled; others count much."""
-    total = 0
-    for node in body:
-        match node:
-            case For():
-                trips = _trips(node)
-                total += (MOST_WORK if trips is None else trips) * _work(node.body)
-            case While():
-                total += MOST_WORK
-            case If():
-                total += _work(node.then) + _work(node.otherwise)
-            case _:
-                total += 1
-    return total
-
-
-def _pragma(is_asked: bool) -> list[Code]:
-    return [Pragma("unroll")] if is_asked else []
 
 
 def _no_box(loop: For) -> EmitError:

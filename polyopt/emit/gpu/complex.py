@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 
-from polyopt.emit.cexpr import ATOM, UNARY, ExprPrinter
+from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.gpu.complex_functions import FUNCTIONS, ComplexFunction
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.helpers import SUFFIX
 from polyopt.emit.literals import float_literal
+from polyopt.emit.precedence import ATOM, UNARY
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

@@ -8,9 +8,10 @@ A block fences its writes before it counts itself; the last one fences before it
 from __future__ import annotations
 
 from polyopt.emit.c_statements import Branch, Code, Line
-from polyopt.emit.gpu.body import KernelEmitter, with_limits
+from polyopt.emit.gpu.body import KernelEmitter
 from polyopt.emit.gpu.bound_tests import all_of
 from polyopt.emit.gpu.frame import KernelFrame
+from polyopt.emit.gpu.printed import with_limits
 from polyopt.ir.array import Array, Role
 from polyopt.ir.expr import Compare, CompareOp, Expr
 from polyopt.ir.loops import For, Kernel, LoopKind, Scope

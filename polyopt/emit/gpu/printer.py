@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from polyopt.dataclass import replace
 from polyopt.emit.banner import banner
 from polyopt.emit.c_statements import Code, Function, Line, identifiers
-from polyopt.emit.gpu.body import KernelEmitter, with_limits
+from polyopt.emit.gpu.body import KernelEmitter
 from polyopt.emit.gpu.complex import complex_definitions
 from polyopt.emit.gpu.declarations import KernelDeclarations
 from polyopt.emit.gpu.dialect import DeviceDialect
@@ -21,6 +21,7 @@ from polyopt.emit.gpu.frame import KernelFrame, make_frame
 from polyopt.emit.gpu.grid_printer import make_grid
 from polyopt.emit.gpu.half_conversions import with_shortcut
 from polyopt.emit.gpu.last_block import last_block_code
+from polyopt.emit.gpu.printed import with_limits
 from polyopt.emit.gpu.private_copies import private_copies_of
 from polyopt.emit.gpu.scan_printer import ScanPrinter, lone_scan, part_count
 from polyopt.emit.helpers import Helper, definition
@@ -29,14 +30,7 @@ from polyopt.emit.ranges import Ranges
 from polyopt.emit.regions import expressions, nodes
 from polyopt.emit.wrapping import wrapped
 from polyopt.ir.expr import Binary, BinaryOp, Load, integer, sub, walk
-from polyopt.ir.loops import (
-    AllocateArray,
-    Assign,
-    Body,
-    DeclareArray,
-    Kernel,
-    LoopFunction,
-)
+from polyopt.ir.loops import AllocateArray, Assign, Body, DeclareArray, Kernel, LoopFunction
 from polyopt.ir.source import DeviceSource, KernelEntry, KernelParamKind, SizeOf
 from polyopt.ir.types import DType
 

@@ -13,15 +13,7 @@ from polyopt.dataclass import replace
 from polyopt.emit.nodes import map_node
 from polyopt.emit.passes.rewriting import Names, bottom_up
 from polyopt.emit.regions import written_arrays
-from polyopt.ir.expr import (
-    Broadcast,
-    Expr,
-    Load,
-    Symbol,
-    VectorLoad,
-    children,
-    walk,
-)
+from polyopt.ir.expr import Broadcast, Expr, Load, Symbol, VectorLoad, children, walk
 from polyopt.ir.loops import Assign, Body, Declare, For, LoopFunction, Node, SetLocal
 
 

@@ -34,17 +34,7 @@ from polyopt.ir.expr import (
     walk,
 )
 from polyopt.ir.linear import normalize
-from polyopt.ir.loops import (
-    Assign,
-    Body,
-    Declare,
-    For,
-    If,
-    LoopFunction,
-    LoopKind,
-    Node,
-    While,
-)
+from polyopt.ir.loops import Assign, Body, Declare, For, If, LoopFunction, LoopKind, Node, While
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.types import DType
 from polyopt.machine import Machine

@@ -15,27 +15,8 @@ from polyopt.emit.nodes import map_node, nested, with_nested
 from polyopt.emit.passes.disjoint import LoopBox
 from polyopt.emit.passes.rewriting import Names, trip_count
 from polyopt.ir.clock import checkpoint
-from polyopt.ir.expr import (
-    Compare,
-    CompareOp,
-    Expr,
-    Iter,
-    Load,
-    Symbol,
-    VectorLoad,
-    walk,
-)
-from polyopt.ir.loops import (
-    Assign,
-    Body,
-    Declare,
-    For,
-    If,
-    LoopFunction,
-    LoopKind,
-    Node,
-    SetLocal,
-)
+from polyopt.ir.expr import Compare, CompareOp, Expr, Iter, Load, Symbol, VectorLoad, walk
+from polyopt.ir.loops import Assign, Body, Declare, For, If, LoopFunction, LoopKind, Node, SetLocal
 from polyopt.ir.scop import Role
 
 

@@ -35,15 +35,7 @@ from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.constants import as_sequence, nested
 from polyopt.frontend.values.promote import cast
 from polyopt.frontend.values.shapes import equate
-from polyopt.frontend.values.values import (
-    Index,
-    Masked,
-    Sequence,
-    Tensor,
-    Value,
-    cost_of,
-    view_of,
-)
+from polyopt.frontend.values.values import Index, Masked, Sequence, Tensor, Value, cost_of, view_of
 from polyopt.ir.expr import Binary, BinaryOp, CompareOp, Const, Expr, Load, integer
 from polyopt.ir.scop import Reduction
 from polyopt.ir.types import DType

@@ -40,14 +40,7 @@ from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import cheap_number, forced
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.promote import call, cast, common_dtype
-from polyopt.frontend.values.values import (
-    Index,
-    Known,
-    Number,
-    Sequence,
-    Tensor,
-    Value,
-)
+from polyopt.frontend.values.values import Index, Known, Number, Sequence, Tensor, Value
 from polyopt.ir.expr import Binary, BinaryOp, CompareOp, Const, Expr, MathFunc, Select, integer
 from polyopt.ir.types import DType
 

@@ -43,16 +43,7 @@ from polyopt.frontend.program.statement_domains import Loop, Scope, holds_nowher
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.identifiers import Names
 from polyopt.frontend.values.values import Buffer, Index, Tensor, Value, iterators
-from polyopt.ir.expr import (
-    Cast,
-    Const,
-    Expr,
-    Iter,
-    Load,
-    Param,
-    integer,
-    loads,
-)
+from polyopt.ir.expr import Cast, Const, Expr, Iter, Load, Param, integer, loads
 from polyopt.ir.scop import Reduction
 from polyopt.ir.showing import show
 from polyopt.ir.source import Fault, LibraryCall

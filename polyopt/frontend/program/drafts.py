@@ -9,28 +9,12 @@ from typing import TYPE_CHECKING
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import Loc
-from polyopt.frontend.integers.affine_integers import (
-    floordiv,
-    maximum,
-    minimum,
-    plus,
-    times,
-)
+from polyopt.frontend.integers.affine_integers import floordiv, maximum, minimum, plus, times
 from polyopt.frontend.integers.ranges import WORD
 from polyopt.frontend.program.statement_domains import Loop, Scope
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.values import Tensor, iterators
-from polyopt.ir.expr import (
-    Binary,
-    BinaryOp,
-    Const,
-    Expr,
-    Iter,
-    Load,
-    Select,
-    integer,
-    loads,
-)
+from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Load, Select, integer, loads
 from polyopt.ir.linear import linear
 from polyopt.ir.scop import Reduction
 from polyopt.ir.showing import show

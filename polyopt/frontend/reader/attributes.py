@@ -12,9 +12,7 @@ import numpy as np
 from polyopt import frontend
 from polyopt.errors import Loc
 from polyopt.frontend.arithmetic.operators import describe, operate
-from polyopt.frontend.integers.affine_integers import (
-    times,
-)
+from polyopt.frontend.integers.affine_integers import times
 from polyopt.frontend.numpy.call_arguments import Arguments
 from polyopt.frontend.numpy.table import METHODS
 from polyopt.frontend.program.builder import Builder

@@ -15,11 +15,7 @@ import numpy as np
 from polyopt import frontend
 from polyopt.errors import Loc
 from polyopt.frontend.arithmetic.operators import BINARY, UNARY, describe, operand, operate
-from polyopt.frontend.integers.affine_integers import (
-    negated,
-    strip_casts,
-    why_not_affine,
-)
+from polyopt.frontend.integers.affine_integers import negated, strip_casts, why_not_affine
 from polyopt.frontend.numpy import call_arguments
 from polyopt.frontend.numpy.call_arguments import Arguments
 from polyopt.frontend.numpy.products import matmul

@@ -10,12 +10,7 @@ from polyopt.frontend.program.memory import stored
 from polyopt.frontend.program.snapshots import stand_for_named
 from polyopt.frontend.program.statement_domains import is_same_place
 from polyopt.frontend.values.codes import refuse
-from polyopt.frontend.values.values import (
-    Buffer,
-    Sequence,
-    Tensor,
-    Value,
-)
+from polyopt.frontend.values.values import Buffer, Sequence, Tensor, Value
 from polyopt.frontend.variables.call_frames import Frame
 
 HINT = "write into the array with `name[:] = ...`, or start from a `.copy()`"

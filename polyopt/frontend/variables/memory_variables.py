@@ -25,14 +25,7 @@ from polyopt.frontend.program.statement_domains import Scope
 from polyopt.frontend.subscripts.compaction import compacted
 from polyopt.frontend.syntax.structure import is_result
 from polyopt.frontend.values.codes import refuse
-from polyopt.frontend.values.promote import (
-    Operand,
-    cast,
-    common_pair,
-    is_same,
-    joined,
-    number_of,
-)
+from polyopt.frontend.values.promote import Operand, cast, common_pair, is_same, joined, number_of
 from polyopt.frontend.values.shapes import equate
 from polyopt.frontend.values.values import (
     Buffer,
@@ -56,11 +49,7 @@ from polyopt.frontend.variables.changing_lengths import (
     resized,
 )
 from polyopt.frontend.variables.detaching import HINT, detach, sees
-from polyopt.frontend.variables.dynamic_types import (
-    assume_kinds,
-    describe_kinds,
-    number_in,
-)
+from polyopt.frontend.variables.dynamic_types import assume_kinds, describe_kinds, number_in
 from polyopt.frontend.variables.memory_cells import store_number
 from polyopt.ir.expr import Load, integer
 from polyopt.ir.types import DType

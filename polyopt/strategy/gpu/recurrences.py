@@ -20,13 +20,7 @@ from polyopt.ir.loops import LoopKind
 from polyopt.ir.scan import is_open, is_recurrence, loop_of
 from polyopt.ir.scop import Statement
 from polyopt.schedule.schedule import Schedule
-from polyopt.schedule.tree import (
-    bands,
-    find_band,
-    fresh_label,
-    path_to,
-    statements_of,
-)
+from polyopt.schedule.tree import bands, find_band, fresh_label, path_to, statements_of
 from polyopt.strategy.fusion import share_data
 from polyopt.strategy.gpu.coalescing import access_steps
 from polyopt.strategy.gpu.mapped_loops import is_mapped, labels_in_sequence, new_nests

@@ -42,17 +42,7 @@ from polyopt.strategy.gpu.sizes import constant_extent
 from polyopt.strategy.gpu.sums import find_sums
 from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.tiling import outer_bands
-from polyopt.transforms import (
-    Combine,
-    Cut,
-    Deal,
-    Distribute,
-    Fuse,
-    Grid,
-    Rfactor,
-    Threads,
-    Tile,
-)
+from polyopt.transforms import Combine, Cut, Deal, Distribute, Fuse, Grid, Rfactor, Threads, Tile
 
 BUDGET = 20_000_000  # isl operations for one group of rows
 GRID = 3

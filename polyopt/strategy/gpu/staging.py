@@ -11,14 +11,7 @@ from math import prod
 from polyopt.errors import ScheduleError
 from polyopt.ir.expr import Const
 from polyopt.schedule.schedule import Schedule
-from polyopt.schedule.tree import (
-    bands,
-    find_band,
-    path_to,
-    resolve,
-    statements_at,
-    statements_of,
-)
+from polyopt.schedule.tree import bands, find_band, path_to, resolve, statements_at, statements_of
 from polyopt.strategy.gpu.coalescing import access_steps
 from polyopt.strategy.gpu.mapped_loops import new_nests
 from polyopt.strategy.strides import Stride, accesses

@@ -13,13 +13,7 @@ from typing import Any
 import numpy as np
 
 from polyopt.emulator import EmulatedProvider
-from polyopt.runtime.device.provider import (
-    AnyArray,
-    Buffer,
-    Extent3,
-    KernelArgument,
-    Module,
-)
+from polyopt.runtime.device.provider import AnyArray, Buffer, Extent3, KernelArgument, Module
 
 OWN = 100
 

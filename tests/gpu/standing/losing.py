@@ -15,13 +15,7 @@ from polyopt.emulator import EmulatedProvider, Rules
 from polyopt.emulator.library import Library
 from polyopt.ir.loops import AwaitCopies, Barrier, Body, Kernel, LoopFunction, Node
 from polyopt.proof.nodes import all_nodes, bodies, with_bodies
-from polyopt.runtime.device.provider import (
-    Extent3,
-    KernelArgument,
-    Log,
-    Module,
-    no_log,
-)
+from polyopt.runtime.device.provider import Extent3, KernelArgument, Log, Module, no_log
 
 _TEXT = re.compile(r"\b(?:__sync(?:threads|warp)\(\)|po_cp_async_wait<\d+>\(\));")
 _STRIDED = re.compile(r"\+= (?:\(long long\))?gridDim\.([yz])")

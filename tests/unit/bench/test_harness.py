@@ -20,15 +20,7 @@ import workloads
 from bench.check import relative_error, same_bits
 from bench.measure import check_sizes, implementations
 from bench.process import ROOT, WorkerFailure, WorkerProcess
-from bench.records import (
-    Implementation,
-    Kind,
-    Measurement,
-    Report,
-    Request,
-    Status,
-    WorkloadResult,
-)
+from bench.records import Implementation, Kind, Measurement, Report, Request, Status, WorkloadResult
 from bench.run import main, state_notes
 from bench.table import render
 from bench.worker import Worker, answer, outside

@@ -27,15 +27,7 @@ from polyopt.ir.expr import (
     Symbol,
     integer,
 )
-from polyopt.ir.loops import (
-    Assign,
-    Comment,
-    Declare,
-    DeclareArray,
-    If,
-    LoopKind,
-    SetLocal,
-)
+from polyopt.ir.loops import Assign, Comment, Declare, DeclareArray, If, LoopKind, SetLocal
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType

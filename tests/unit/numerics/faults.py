@@ -9,18 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from polyopt.emit.nodes import map_node
-from polyopt.ir.expr import (
-    Binary,
-    BinaryOp,
-    Expr,
-    Iter,
-    Load,
-    add,
-    integer,
-    rewrite,
-    sub,
-    walk,
-)
+from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, add, integer, rewrite, sub, walk
 from polyopt.ir.loops import Assign, Body, For, If, LoopFunction, Node, SetLocal, While
 
 Fault = Callable[[Node], Body | None]

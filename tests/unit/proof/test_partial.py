@@ -13,16 +13,7 @@ from polyopt.ir.loops import Assign, Body, For, LoopKind, Node
 from polyopt.proof.certification import context_of
 from polyopt.proof.partial import mentioned, without_partial_results
 from polyopt.proof.paths import Path
-from tests.unit.proof.edits import (
-    F64,
-    I64,
-    element,
-    local,
-    loops_of,
-    number,
-    program_of,
-    reasons,
-)
+from tests.unit.proof.edits import F64, I64, element, local, loops_of, number, program_of, reasons
 
 # ruff: noqa: F821, UP037 - sizes are named by strings
 

@@ -15,12 +15,7 @@ from polyopt.strategy.extents import count_similar_loops
 from polyopt.strategy.fusion import adjacent, fuse_neighbours, fuse_nests, share_data
 from polyopt.strategy.order import contiguous_innermost, contiguous_last
 from polyopt.strategy.tiling import outer_bands, parallelize_outer, tile_wavefront
-from polyopt.strategy.vector import (
-    is_innermost,
-    ranked_positions,
-    vector_gain,
-    vectorize_innermost,
-)
+from polyopt.strategy.vector import is_innermost, ranked_positions, vector_gain, vectorize_innermost
 from polyopt.transforms import Parallelize, Vectorize
 from tests import scops
 from tests.checks import assert_computes

@@ -8,15 +8,7 @@ from polyopt.ir.interp import points
 from polyopt.schedule import source_schedule
 from polyopt.schedule.sizes import Named
 from polyopt.schedule.tree import find_band, statement_function
-from polyopt.transforms import (
-    Affine,
-    Diamond,
-    Fusion,
-    Parallelize,
-    Tile,
-    Vectorize,
-    parse_steps,
-)
+from polyopt.transforms import Affine, Diamond, Fusion, Parallelize, Tile, Vectorize, parse_steps
 from tests import scops
 from tests.checks import assert_computes, assert_illegal, assert_round_trip, story
 from tests.reading import read

@@ -1,0 +1,99 @@
+"""Which expressions have a form in lanes, and what values of constants allow."""
+
+from __future__ import annotations
+
+from polyopt.emit.helpers import HelperKind
+from polyopt.errors import EmitError
+from polyopt.ir.expr import (
+    Binary,
+    Broadcast,
+    Call,
+    Cast,
+    Compare,
+    CompareOp,
+    Const,
+    Expr,
+    Iter,
+    Load,
+    MathFunc,
+    Param,
+    Select,
+    Symbol,
+    Unary,
+    VectorLoad,
+)
+from polyopt.ir.showing import show
+from polyopt.ir.types import DType
+from polyopt.never import assert_never
+
+SMALL = frozenset({DType.INT8, DType.INT16, DType.UINT8, DType.UINT16})
+VECTORIZED = {
+    MathFunc[name]: HelperKind[name]
+    for name in (
+        *("EXP", "EXP2", "EXPM1", "LOG", "LOG2", "LOG10", "LOG1P", "SIN", "COS", "TAN"),
+        *("ASIN", "ACOS", "ATAN", "ATAN2", "SINH", "COSH", "TANH", "CBRT", "HYPOT"),
+        *("ERF", "ERFC"),
+    )
+}
+"""Functions for which compilers would call the C library, one element at a time."""
+
+
+def larger_or_smaller(expr: Select) -> HelperKind | None:
+    """Return what makes a choice by comparing just the two values to choose from."""
+    match expr.condition:
+        case Compare(op=CompareOp.GT | CompareOp.LT as op, left=left, right=right):
+            if (left, right) == (expr.then, expr.otherwise):
+                return HelperKind.LARGER if op is CompareOp.GT else HelperKind.SMALLER
+            if (right, left) == (expr.then, expr.otherwise):
+                return HelperKind.SMALLER if op is CompareOp.GT else HelperKind.LARGER
+    return None
+
+
+def is_moderate(divisor: Expr) -> bool:
+    """Tell whether the reciprocal of a divisor is a normal number, or infinite as it is zero."""
+    match divisor:
+        case Const(value=float() as value):
+            return value == 0 or 1e-30 < abs(value) < 1e30
+        case Cast(operand=operand):
+            return operand.dtype.is_integer or is_moderate(operand)
+        case _:
+            return False
+
+
+def all_constant(expr: Expr) -> bool:
+    match expr:
+        case Const():
+            return True
+        case Unary() | Cast():
+            return all_constant(expr.operand)
+        case Binary():
+            return all_constant(expr.left) and all_constant(expr.right)
+        case _:
+            return False
+
+
+def no_order(expr: Expr) -> EmitError:
+    return EmitError(
+        "PO0401",
+        f"complex numbers have no order in C: {show(expr)}",
+        hint="compare the real parts or the magnitudes: `np.real(a) < np.real(b)`",
+    )
+
+
+def lanes(expr: Expr) -> int:
+    """Return how many elements `expr` computes at once."""
+    match expr:
+        case Symbol() | VectorLoad() | Broadcast():
+            return expr.lanes
+        case Unary() | Cast():
+            return lanes(expr.operand)
+        case Binary() | Compare():
+            return max(lanes(expr.left), lanes(expr.right))
+        case Call():
+            return max(lanes(a) for a in expr.args)
+        case Select():
+            return max(lanes(expr.then), lanes(expr.otherwise))
+        case Const() | Iter() | Param() | Load():
+            return 1
+        case _:
+            assert_never(expr)
