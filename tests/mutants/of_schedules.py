@@ -156,7 +156,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         6,
         "any sum is a reduction",
-        (Change(dependences, "_is_reduction", _any_sum),),
+        (Change(dependences, "is_reduction", _any_sum),),
         PAIRS,
         Case("for i in range(1, N):\n  A[i] = A[i - 1] + B[i]", "A[N]; B[N]", "reverse(i)"),
     ),

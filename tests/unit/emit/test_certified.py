@@ -17,6 +17,7 @@ import polyopt as po
 from polyopt import pipeline, proving
 from polyopt.building import compile_stages
 from polyopt.dataclass import replace
+from polyopt.emit import vector_loops
 from polyopt.emit.cbody import BodyEmitter
 from polyopt.emit.gpu.body import KernelEmitter
 from polyopt.emit.passes.rewriting import bottom_up
@@ -92,7 +93,8 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
     noting(KernelEmitter, "body", note_body)
     noting(KernelEmitter, "node", note_node)
     noting(KernelEmitter, "loop", note_node)
-    for name in ("_explicit", "_across_rows", "_in_strips"):
+    spelling(vector_loops, "vector_loop")
+    for name in ("_across_rows", "_in_strips"):
         spelling(BodyEmitter, name)
     return found
 
