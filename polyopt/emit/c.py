@@ -179,8 +179,14 @@ def _header(fn: LoopFunction, frame: Frame) -> str:
     return "\n".join(lines) + "\n"
 
 
+_FLAGS = (
+    "Build with -fwrapv -ffp-contract=off: integers wrap as NumPy's do, and the roundings of",
+    "floating-point numbers are those that were proven.",
+)
+
+
 def _promise(fn: LoopFunction) -> list[str]:
-    """Return the comment on what the entry returns."""
+    """Return the comment on what the entry returns, and on how to build it."""
     lines = ["Returns 0, or 1 when there is no memory for temporaries"]
     if fn.signature.library:
         lines[-1] += ","
@@ -190,6 +196,4 @@ def _promise(fn: LoopFunction) -> list[str]:
     for number, fault in enumerate(fn.signature.faults):
         lines[-1] += ","
         lines.append(f"or {FIRST_FAULT + number}: {plain(fault.message)}")
-    if len(lines) == 1:
-        return [f"/* {lines[0]} */"]
-    return ["/*", *(f" * {line}" for line in lines), " */"]
+    return ["/*", *(f" * {line}".rstrip() for line in (*lines, "", *_FLAGS)), " */"]

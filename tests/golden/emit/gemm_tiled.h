@@ -7,7 +7,12 @@
 extern "C" {
 #endif
 
-/* Returns 0, or 1 when there is no memory for temporaries. */
+/*
+ * Returns 0, or 1 when there is no memory for temporaries.
+ *
+ * Build with -fwrapv -ffp-contract=off: integers wrap as NumPy's do, and the roundings of
+ * floating-point numbers are those that were proven.
+ */
 int polyopt_gemm(int64_t N, int64_t M, int64_t K, double alpha_, double *C, const double *A,
     const double *B);
 
