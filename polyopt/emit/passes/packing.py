@@ -4,6 +4,7 @@ In: `for it: for k: for i (UNROLL): for j (VECTOR): …` where an operand depend
 `for it: for jt: for k: …` where it depends on jt as well.
 Out: the same loops reading the operand from a local `panel[k][j]`, of at most an L1, or
 `panel[jt][k][j]`, of at most an L2, filled before loop `it`; later nests read the latter, too.
+Where `it` has no iterations, nothing is packed: the later nests read the operand itself.
 An operand is an element or an expression of elements and scalars, as `alpha * B[k, j]`.
 Leaves: operands that the nest writes, panels that are not of constant size or too large.
 As in Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008.
@@ -11,6 +12,7 @@ As in Goto and van de Geijn, "Anatomy of high-performance matrix multiplication"
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from math import prod
 
@@ -76,11 +78,16 @@ def pack_operands(fn: LoopFunction, machine: Machine) -> LoopFunction:
 
 
 def _inside(body: Body, around: tuple[For, ...], taken: set[str], machine: Machine) -> Body:
-    """Return `body`, which the loops `around` are around, with operands packed."""
+    """Return `body`, which the loops `around` are around, with operands packed.
+
+    What comes behind the first nest with panels is there twice: too few rows for a tile read each
+    element too few times to pay for the panels.
+    """
     found: list[Node] = []
     kept: list[_Packed] = []
     alone: dict[str, tuple[int, RegisterTile]] = {}  # panels for one nest -> where they are filled
-    for node in body:
+    starts: list[_Start] = []
+    for number, node in enumerate(body):
         for packed in kept:
             before, node = node, packed.read_in(node)
             if node is not before:
@@ -89,6 +96,7 @@ def _inside(body: Body, around: tuple[For, ...], taken: set[str], machine: Machi
         nest = register_nest(node)
         packs = _packs(nest, around, taken, machine) if nest is not None else []
         if nest is not None and (packs or nest.block is None):
+            starts.append(_Start(len(found), nest, packs, body[number + 1 :]))
             for packed in packs:
                 found += packed.filled()
                 if packed.condition is None:
@@ -103,7 +111,25 @@ def _inside(body: Body, around: tuple[For, ...], taken: set[str], machine: Machi
         found.append(with_nested(node, parts) if parts else node)
     for place, nest in alone.values():
         found[place] = If(_has_tiles(nest), (found[place],))
-    return tuple(found)
+    first = next((s for s in starts if s.is_shared(alone)), None)
+    if first is None or trip_count(first.nest.tiles):
+        return tuple(found)
+    plain = _inside(first.rest, around, taken, machine)
+    return (*found[: first.place], If(_has_tiles(first.nest), tuple(found[first.place :]), plain))
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """Where a nest's panels are filled, and what comes behind the nest."""
+
+    place: int
+    nest: RegisterTile
+    packs: list[_Packed]
+    rest: Body
+
+    def is_shared(self, alone: Mapping[str, object]) -> bool:
+        """Tell whether other nests read panels, too: those that are not in `alone`."""
+        return any(p.condition is None and p.array.name not in alone for p in self.packs)
 
 
 def _with_factors(node: Node, taken: set[str], machine: Machine) -> Node:

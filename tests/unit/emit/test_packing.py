@@ -19,7 +19,7 @@ def times(a, b):
     return Binary(BinaryOp.MUL, ex(a), ex(b), DType.INT64)
 
 
-def product(*between):
+def product(*between, tiles=2):
     """Two rows at a time of C += A @ B in panels of 4 columns; `between`; row 4 of it."""
     add = Assign(
         at("C", "i", "j"), op("+", at("C", "i", "j"), op("*", at("A", "i", "k"), at("B", "k", "j")))
@@ -35,7 +35,8 @@ def product(*between):
     )
     tail = panels(lambda lanes: loop("i", 4, 5, lanes))
     arrays = [array("A", 5, 6), array("B", 6, 8), array("C", 5, 8)]
-    return function("f", arrays, (), loop("t", 0, 2, full), *between, tail)
+    sizes = () if isinstance(tiles, int) else (tiles,)
+    return function("f", arrays, sizes, loop("t", 0, tiles, full), *between, tail)
 
 
 CHANGE = Assign(at("B", 0, 0), Const(3.0, F64))
@@ -53,6 +54,22 @@ def test_later_nests_reuse_packed_blocks(between, reads):
     arrays = data(fn, {})
     for name, value in interpret(fn, arrays, {}).items():
         np.testing.assert_array_equal(interpret(packed, arrays, {})[name], value)
+
+
+@pytest.mark.parametrize("tiles", [0, 1, 2])
+def test_without_a_tile_of_rows_nothing_is_packed(tiles):
+    fn = product(tiles="N")
+    packed = pack_operands(fn, Machine())
+    (choice,) = packed.body
+    sums = [
+        [line for line in show_body(body) if line.strip().startswith("C[")]
+        for body in (choice.then, choice.otherwise)
+    ]
+    assert [["B_panel[" in line for line in part] for part in sums] == [[True, True], [False]]
+    arrays = data(fn, {"N": tiles})
+    expected = interpret(fn, arrays, {"N": tiles})
+    for name, value in interpret(packed, arrays, {"N": tiles}).items():
+        np.testing.assert_array_equal(expected[name], value)
 
 
 def scaled(value, *inside):
