@@ -44,7 +44,6 @@ from polyopt.frontend.values.values import (
     Number,
     Range,
     Sequence,
-    Sides,
     Tensor,
     Value,
     View,
@@ -53,7 +52,6 @@ from polyopt.frontend.values.values import (
 )
 from polyopt.frontend.variables import lists
 from polyopt.frontend.variables.alternatives import choose
-from polyopt.frontend.variables.dynamic_types import grouped
 from polyopt.ir.expr import BinaryOp, Compare, CompareOp, Const, Expr
 from polyopt.ir.types import DType
 
@@ -169,8 +167,8 @@ def _extreme_pair(b: Builder, op: BinaryOp, left: Number, right: Number, args: A
         whole = select(Compare(order, right.expr, left.expr), right.expr, left.expr)
     if left.weak is right.weak or not kind.is_integer:
         return Number(whole, weak)
-    is_right = Compare(order, right.expr, left.expr)
-    return Number(whole, weak, grouped(Sides(is_right, right, left)))
+    chosen = choose(b, Compare(order, right.expr, left.expr), right, left, args.loc)
+    return replace(chosen, expr=whole)
 
 
 def _abs(b: Builder, args: Arguments) -> Value:
