@@ -35,7 +35,6 @@ _FUNCTIONS = (*(f.value for f in MathFunc), "pow", "fabs")
 _SHARED = "barrier(CLK_LOCAL_MEM_FENCE);"
 _ALL = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"
 _EXTENSION = "#pragma OPENCL EXTENSION cl_khr_int64_{}_atomics : enable"
-_EXTENDED = ("min", "max", "and", "or", "xor")
 _DOUBLE = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable"
 
 OPENCL = DeviceDialect(

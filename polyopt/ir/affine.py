@@ -34,7 +34,6 @@ from polyopt.ir.parameters import joined, param_names
 from polyopt.ir.showing import show
 
 _Elements = TypeVar("_Elements", isl.Set, isl.Map, isl.UnionSet, isl.UnionMap)
-_Union = TypeVar("_Union", isl.UnionSet, isl.UnionMap)
 
 
 class NotAffine(Exception):

@@ -72,7 +72,7 @@ from polyopt.proof.nodes import (
     written,
 )
 from polyopt.proof.paths import conjuncts
-from polyopt.proof.unknowns import Unknowns, _Range
+from polyopt.proof.unknowns import Unknowns, ValueRange
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,7 +305,7 @@ class _Checker:
 
     def check(self, accesses: list[Load | VectorLoad], place: _Place) -> None:
         """Check accesses at one place, those that differ by constants together."""
-        groups: dict[tuple[str, int, tuple[tuple[Expr, int], ...]], _Range] = {}
+        groups: dict[tuple[str, int, tuple[tuple[Expr, int], ...]], ValueRange] = {}
         for access in accesses:
             self.seen[access.array] = None
             last = len(access.index) - 1
@@ -314,7 +314,7 @@ class _Checker:
                 value = linear(self.unknowns.abstracted(index))
                 key = (access.array, dim, value.terms)
                 low, high = value.constant, value.constant + width - 1
-                known = groups.setdefault(key, _Range(low, high))
+                known = groups.setdefault(key, ValueRange(low, high))
                 known.low, known.high = min(known.low, low), max(known.high, high)
         for (name, dim, terms), bounds in groups.items():
             if name in self.faults or name not in self.arrays:

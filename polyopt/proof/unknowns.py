@@ -31,7 +31,7 @@ AFFINE = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MIN, BinaryOp.MAX)
 
 
 @dataclass
-class _Range:
+class ValueRange:
     """The smallest and the largest constant beside the same terms."""
 
     low: int

@@ -28,7 +28,6 @@ OPERATORS: dict[str, Callable[..., object]] = {
     "greater_equal": operator.ge, "equal": operator.eq, "not_equal": operator.ne,
     "negative": operator.neg, "positive": operator.pos, "invert": operator.invert,
 }  # fmt: skip
-_ITEMS = (str, bytes, tuple, list)
 _WIDE = re.compile(r"\d{4}|\*")
 
 

@@ -35,7 +35,7 @@ from polyopt.frontend.values.values import (
     remapped,
 )
 from polyopt.frontend.variables.alternatives import applied
-from polyopt.ir.expr import Const, Expr
+from polyopt.ir.expr import Const
 from polyopt.ir.types import DType
 
 _OPTIONS = "out where casting order dtype subok"
@@ -125,10 +125,6 @@ def _where(
         args.loc,
     )
     return with_out(b, chosen, out, args, widens=True)
-
-
-def _chosen(parts: tuple[Expr, ...], out: DType) -> Expr:
-    return select(*parts)
 
 
 def pair(name: str) -> Rule:

@@ -57,8 +57,8 @@ from polyopt.frontend.program.drafts import (
     Draft,
     Limit,
     Total,
-    _iterator_names,
     arrays_of,
+    iterator_names,
     largest,
 )
 
@@ -279,7 +279,7 @@ class Builder:
     ) -> tuple[tuple[Loop, ...], Index]:
         """Return loops from `first` over the extents, and their subscripts; extent 1 needs none."""
         taken = set(self.scope.iters) | self.user_names
-        names = (name for name in _iterator_names() if name not in taken)
+        names = (name for name in iterator_names() if name not in taken)
         free = (name for name in names if self.claim_iterator(name))
         loops: list[Loop] = []
         index: list[Expr] = []

@@ -79,7 +79,7 @@ def arrays_of(expr: Expr) -> frozenset[str]:
     return frozenset(load.array for load in loads(expr))
 
 
-def _iterator_names() -> Iterator[str]:
+def iterator_names() -> Iterator[str]:
     yield from ITERATORS
     number = 0
     while True:

@@ -15,7 +15,7 @@ import numpy as np
 from polyopt import frontend
 from polyopt.errors import Loc
 from polyopt.frontend.arithmetic.operators import BINARY, UNARY, describe, operand, operate
-from polyopt.frontend.integers.affine_integers import negated, strip_casts, why_not_affine
+from polyopt.frontend.integers.affine_integers import negated
 from polyopt.frontend.numpy import call_arguments
 from polyopt.frontend.numpy.call_arguments import Arguments
 from polyopt.frontend.numpy.products import matmul
@@ -39,7 +39,7 @@ from polyopt.frontend.reader.conditions import (
 from polyopt.frontend.subscripts.basic import Mask, Part, select_parts
 from polyopt.frontend.subscripts.index_arrays import is_fancy, is_mask_of, taken
 from polyopt.frontend.subscripts.masks import picked, plain, through
-from polyopt.frontend.subscripts.subscript_parts import is_tuple, part_of, slice_part, whole_number
+from polyopt.frontend.subscripts.subscript_parts import is_tuple, part_of, slice_part
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.constants import as_sequence, beside_arrays, table_of, value_of_global
 from polyopt.frontend.values.values import (
@@ -62,7 +62,7 @@ from polyopt.frontend.variables.binding import bind, kept
 from polyopt.frontend.variables.call_frames import Frame
 from polyopt.frontend.variables.growing import as_array
 from polyopt.ir.clock import checkpoint
-from polyopt.ir.expr import Const, Expr
+from polyopt.ir.expr import Const
 from polyopt.ir.types import DType
 
 _REFUSED: dict[type[ast.expr], tuple[str, str, str]] = {
@@ -353,16 +353,6 @@ def _part(b: Builder, frame: Frame, node: ast.expr) -> Part:
         for part in (node.lower, node.upper, node.step)
     ]
     return slice_part(b, Slice(*bounds), ast.unparse(node), loc)
-
-
-def _integer(b: Builder, value: Value, code: str, what: str, loc: Loc | None) -> Expr:
-    """Return an affine integer, or refuse with the reason."""
-    expr = strip_casts(whole_number(b, value, what, loc).expr)
-    reason = why_not_affine(expr)
-    if reason is not None:
-        hint = "use sums of loop variables, sizes and integer arguments, times constants"
-        refuse(code, f"{what} is not affine because {reason}", loc, hint)
-    return expr
 
 
 # -- conditions -------------------------------------------------------------------------------
