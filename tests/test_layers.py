@@ -344,3 +344,15 @@ def test_count_val_is_never_called() -> None:
 def test_no_module_is_longer_than_500_lines() -> None:
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in _files()}
     assert [f"{path.name}: {length}" for path, length in lengths.items() if length > 500] == []
+
+
+def test_no_module_imports_another_ones_private_names() -> None:
+    found = [
+        f"{path.name}:{node.lineno}: {alias.name}"
+        for path in _files()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("polyopt")
+        for alias in node.names
+        if alias.name.startswith("_") and not alias.name.startswith("__")
+    ]
+    assert found == []

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.banner import plain
-from polyopt.emit.c_statements import Branch, Code, Compound, Line, identifiers
+from polyopt.emit.c_statements import Branch, Code, Compound, Line, Pragma, identifiers
 from polyopt.emit.compound import in_place
 from polyopt.emit.early_exits import Block
 from polyopt.emit.gpu.async_copies import copy_text, group_text
@@ -22,17 +22,14 @@ from polyopt.emit.gpu.declarations import KernelDeclarations
 from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter, Storage
 from polyopt.emit.gpu.fragments import TilePrinter
 from polyopt.emit.gpu.loop_work import (
-    FEW,
-    MOST_UNROLLED,
     MOST_WORK,
     is_constant_from,
     mentions,
     trips_of,
-    unroll_pragma,
     work_of,
 )
 from polyopt.emit.gpu.nests import Unbounded, thread_nest
-from polyopt.emit.gpu.printed import Constant, Printed, _declarations, joined, with_limits
+from polyopt.emit.gpu.printed import Constant, Printed, declared, joined, with_limits
 from polyopt.emit.gpu.private_copies import PrivateCopy
 from polyopt.emit.gpu.reduction_printer import ReductionPrinter
 from polyopt.emit.gpu.scan_printer import ScanPrinter
@@ -85,6 +82,11 @@ from polyopt.ir.scan import scan_of
 from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 from polyopt.never import assert_never
+
+FEW = 4
+"""Iterations of a thread's loop that is always unrolled."""
+MOST_UNROLLED = 64
+"""Iterations of a loop that is unrolled for the sake of registers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,13 +268,13 @@ class KernelEmitter:
                 nest, distributed, self.declarations, self.threads, scope, update
             )
             alone = inner.guarded(distributed.values, (), together.lines())
-            return Printed((), [Block([*_declarations(alone.constants), *alone.lines])])
+            return Printed((), [Block([*declared(alone.constants), *alone.lines])])
         printed = inner.guarded(distributed.values, distributed.guards, inner.body(nest.body))
         if distributed.head is None:
             return printed
         return Printed(
             (),
-            [*unroll_pragma(distributed.unrolls), Compound(distributed.head, joined(printed, {}))],
+            [*_pragma(distributed.unrolls), Compound(distributed.head, joined(printed, {}))],
         )
 
     def guarded(
@@ -349,7 +351,7 @@ class KernelEmitter:
     def _asked(self, loop: For) -> list[Code]:
         """Return what asks for unrolling: the schedule, or a constant number of statements."""
         if loop.kind is LoopKind.UNROLL:
-            return unroll_pragma(True)
+            return _pragma(True)
         trips = trips_of(loop)
         limits = operands(loop.upper, BinaryOp.MIN)
         few = (
@@ -357,7 +359,7 @@ class KernelEmitter:
             and 1 < trips <= self.declarations.dialect.unrolled
             and len(limits) == 1
         )
-        return unroll_pragma(
+        return _pragma(
             few and self.in_thread and self.threads > 1 and work_of((loop,)) <= MOST_WORK
         )
 
@@ -369,7 +371,7 @@ class KernelEmitter:
         inner = replace(self, printer=printer, scope=self.scope | {count})
         lines = joined(inner.guarded(values, tests, inner.body(loop.body)), {})
         head = f"for (int {count} = 0; {count} < {trips}; {count}++)"
-        nest = [*unroll_pragma(True), Compound(head, lines)]
+        nest = [*_pragma(True), Compound(head, lines)]
         name = self.declarations.local("wide", inner.scope)
         wide = vector_copy(loop, trips, count, tests, printer, self.declarations.dialect, name)
         if wide is None:
@@ -463,3 +465,7 @@ def _no_box(loop: For) -> EmitError:
         f"loop `{loop.iter}` over the threads of a block runs {bounds}: its length is no constant",
         hint="tile the loop first, and put its point loop on the threads",
     )
+
+
+def _pragma(is_asked: bool) -> list[Code]:
+    return [Pragma("unroll")] if is_asked else []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from polyopt.emit.c_statements import Code, Pragma
 from polyopt.emit.gpu.nests import spans
 from polyopt.ir.expr import Const, Expr, Iter, sub, walk
 from polyopt.ir.linear import normalize
@@ -10,10 +9,6 @@ from polyopt.ir.loops import Body, For, If, While
 
 MOST_WORK = 512
 """Assignments that a loop may become without being asked to."""
-FEW = 4
-"""Iterations of a thread's loop that is always unrolled."""
-MOST_UNROLLED = 64
-"""Iterations of a loop that is unrolled for the sake of registers."""
 
 
 def is_constant_from(lower: Expr, limit: Expr) -> bool:
@@ -48,7 +43,3 @@ def work_of(body: Body) -> int:
             case _:
                 total += 1
     return total
-
-
-def unroll_pragma(is_asked: bool) -> list[Code]:
-    return [Pragma("unroll")] if is_asked else []

@@ -51,12 +51,12 @@ def joined(printed: Printed, known: dict[str, str]) -> list[Code]:
     """
     fresh = [c for c in printed.constants if not (c.is_fixed and known.get(c.name) == c.text)]
     if any(c.name in known for c in fresh):
-        return [Block([*_declarations(printed.constants), *printed.lines])]
+        return [Block([*declared(printed.constants), *printed.lines])]
     known.update((c.name, c.text) for c in fresh)
-    return [*_declarations(fresh), *printed.lines]
+    return [*declared(fresh), *printed.lines]
 
 
-def _declarations(constants: Sequence[Constant]) -> list[Code]:
+def declared(constants: Sequence[Constant]) -> list[Code]:
     lines: list[Code] = []
     for kind, group in groupby(constants, lambda constant: constant.kind):
         values = ", ".join(f"{constant.name} = {constant.text}" for constant in group)

@@ -90,7 +90,7 @@ def number_of_known(value: Known) -> object | None:
     return known if isinstance(known, bool | int | float | complex | np.generic) else None
 
 
-def _both_or_either(is_and: bool, left: Expr, right: Expr) -> Expr:
+def both_or_either(is_and: bool, left: Expr, right: Expr) -> Expr:
     """Join conditions; one on array elements is read only where an affine one leaves it open."""
     if is_affine(left) and has_loads(right):
         return select(left, right, FALSE) if is_and else select(left, TRUE, right)
@@ -101,9 +101,9 @@ def _condition_of(expr: Expr) -> Expr:
     """Return an expression as a condition; `x and y` of numbers is a condition of both."""
     if isinstance(expr, Select) and expr.dtype is not DType.BOOL:
         if cast(expr.otherwise, DType.BOOL) == expr.condition:
-            return _both_or_either(True, expr.condition, _condition_of(expr.then))
+            return both_or_either(True, expr.condition, _condition_of(expr.then))
         if cast(expr.then, DType.BOOL) == expr.condition:
-            return _both_or_either(False, expr.condition, _condition_of(expr.otherwise))
+            return both_or_either(False, expr.condition, _condition_of(expr.otherwise))
     return cast(expr, DType.BOOL)
 
 

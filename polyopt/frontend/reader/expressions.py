@@ -27,7 +27,7 @@ from polyopt.frontend.reader.calls import call_value
 from polyopt.frontend.reader.closures import Closure, call_closure, closure_of
 from polyopt.frontend.reader.comprehensions import Generated, Grown, comprehension, unrolled
 from polyopt.frontend.reader.conditions import (
-    _both_or_either,
+    both_or_either,
     chained,
     chosen_side,
     compared,
@@ -378,7 +378,7 @@ def _bool_op(b: Builder, frame: Frame, node: ast.BoolOp) -> Value:
     if all(number is None or number.dtype is DType.BOOL for number in numbers):
         if isinstance(right, Known):
             return left if bool(right.value) == is_and else right
-        return Number(_both_or_either(is_and, left.expr, right.expr), True)
+        return Number(both_or_either(is_and, left.expr, right.expr), True)
     one, two = numbers
     if one is None or two is None:
         hint = "write a conditional expression: `x if x else y`"
