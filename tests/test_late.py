@@ -10,7 +10,6 @@ from types import ModuleType
 import pytest
 
 from polyopt.emit.functions import table as c_table
-from polyopt.frontend.numpy import table as numpy_table
 from polyopt.frontend.python import table as python_table
 from polyopt.late import Table, names_of
 from tests.late_tables import Homes, table, tree
@@ -75,7 +74,7 @@ def test_a_name_that_a_module_has_is_refused() -> None:
 
 
 def _tables() -> list[Table[object]]:
-    modules = (numpy_table, python_table, c_table)
+    modules = (python_table, c_table)
     return [value for m in modules for value in vars(m).values() if isinstance(value, Table)]
 
 

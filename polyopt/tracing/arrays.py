@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from polyopt.errors import FrontendError
+from polyopt.frontend.numpy.table import METHODS
 from polyopt.frontend.syntax.annotations import Annotation
 from polyopt.tracing import broadcasting, recording, shapes
 from polyopt.tracing.nodes import BINARY, COMPARE, Array, Captured, Node, Operator
@@ -323,11 +324,7 @@ class _NoAttribute(FrontendError, AttributeError):
     """An attribute that lazy arrays lack: `hasattr` is False."""
 
 
-_METHOD_NAMES = """
-sum prod max min mean var std any all argmax argmin cumsum cumprod ptp clip round dot trace
-diagonal repeat squeeze swapaxes ravel copy take sort argsort nonzero searchsorted argpartition
-"""
-_METHODS = frozenset(_METHOD_NAMES.split())
+_METHODS = METHODS - {"put", "compress"}  # NumPy's functions take other arguments, or write
 
 
 def _install(name: str, text: str, kind: str) -> None:

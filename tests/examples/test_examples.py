@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
+import sys
 
 import numpy as np
 import pytest
@@ -14,9 +14,9 @@ from polyopt.ir.target import TARGETS
 from polyopt.transforms.text import STEPS, Step, parse_steps
 from tests import scops
 from tests.checks import assert_computes, assert_illegal, assert_round_trip
+from tests.examples import unwrap as unwrapping
 from tests.examples.rotate import Rotate
 from tests.examples.sketch import SKETCH
-from tests.examples.unwrap import FUNCTIONS
 
 # ruff: noqa: F821, UP037 - sizes are named by strings
 
@@ -29,8 +29,9 @@ def rotate(monkeypatch):
 
 @pytest.fixture
 def unwrap(monkeypatch):
-    """Add the name to the table of `polyopt/frontend/numpy/table.py`."""
-    monkeypatch.setattr(table, "FUNCTIONS", ChainMap(FUNCTIONS, table.FUNCTIONS))
+    """Add the module to `polyopt/frontend/library`, the name to a group of `numpy/table.py`."""
+    monkeypatch.setitem(sys.modules, "polyopt.frontend.library.unwrap", unwrapping)
+    monkeypatch.setitem(table.FUNCTIONS, "unwrap", table.Function("library.unwrap", "unwrap"))
     table._names_in.cache_clear()
     yield
     table._names_in.cache_clear()

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from polyopt.frontend.numpy.table_rules import Written
-
 
 def unwrap(p: Any) -> Any:
     """Return angles with jumps of more than half a turn taken out, along a vector."""
@@ -18,6 +16,3 @@ def unwrap(p: Any) -> Any:
         turns -= np.round((p[n] - p[n - 1]) / (2.0 * np.pi))
         found[n] = p[n] + 2.0 * np.pi * turns
     return found
-
-
-FUNCTIONS = {"unwrap": Written(unwrap)}

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from polyopt.frontend.library.asking import refused, require_extent
-from polyopt.frontend.numpy.table_rules import Written
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
@@ -192,21 +191,3 @@ def matrix_power(a: Any, n: int) -> Any:
     for _ in tuple(range(1, n)):
         result = result @ a
     return result
-
-
-FUNCTIONS = {
-    "trapezoid": Written(trapezoid),
-    "trapz": Written(trapezoid),
-    "gradient": Written(gradient),
-    "ediff1d": Written(ediff1d),
-    "polyval": Written(polyval),
-    "polymul": Written(polymul),
-    "polyder": Written(polyder),
-    "polyint": Written(polyint),
-    "vander": Written(vander),
-    "cross": Written(cross),
-    "linalg.cross": Written(cross),
-    "kron": Written(kron),
-    "linalg.multi_dot": Written(multi_dot),
-    "linalg.matrix_power": Written(matrix_power),
-}

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from polyopt.frontend.library.asking import grids, refused
-from polyopt.frontend.numpy.table_rules import Written
 
 
 def fromfunction(function: Any, shape: Any, *, dtype: Any = float) -> Any:
@@ -55,12 +54,3 @@ def _of_elements(function: Any, args: Any) -> Any:
     flat = [np.ravel(a) for a in args]
     found = np.array([function(*[a[i] for a in flat]) for i in range(flat[0].shape[0])])
     return np.reshape(found, args[0].shape)
-
-
-FUNCTIONS = {
-    "apply_along_axis": Written(apply_along_axis),
-    "fromfunction": Written(fromfunction),
-    "piecewise": Written(piecewise),
-}
-VECTORIZED = Written(vectorized)
-"""What a call of `np.vectorize(function)` is."""

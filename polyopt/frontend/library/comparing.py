@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from polyopt.frontend.numpy.table_rules import Written
-
 
 def angle(z: Any, deg: bool = False) -> Any:
     """The argument of a complex number."""
@@ -76,18 +74,3 @@ def isposinf(x: Any, out: Any = None) -> Any:
 def isneginf(x: Any, out: Any = None) -> Any:
     """Whether the element is infinite and negative."""
     return np.logical_and(np.isinf(x), np.signbit(x), out=out)
-
-
-FUNCTIONS = {
-    "angle": Written(angle),
-    "fix": Written(fix),
-    "sinc": Written(sinc),
-    "isclose": Written(isclose),
-    "allclose": Written(allclose),
-    "array_equal": Written(array_equal),
-    "array_equiv": Written(array_equiv),
-    "isreal": Written(isreal),
-    "iscomplex": Written(iscomplex),
-    "isposinf": Written(isposinf),
-    "isneginf": Written(isneginf),
-}

@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from polyopt.frontend.numpy.table_rules import Written
-
 
 def isclose(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
     """Whether two numbers are close, relative to the larger one."""
@@ -28,6 +26,3 @@ def isqrt(n: Any) -> Any:
 def dist(p: Any, q: Any) -> Any:
     """The distance of two points."""
     return math.sqrt(sum([(p[k] - q[k]) * (p[k] - q[k]) for k in range(len(p))]))
-
-
-FUNCTIONS = {"isclose": Written(isclose), "isqrt": Written(isqrt), "dist": Written(dist)}

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from polyopt.frontend.library.asking import refused
-from polyopt.frontend.numpy.table_rules import Written
 
 
 def average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Any:
@@ -166,19 +165,3 @@ def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any =
 def cumulative_prod(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """The running product; a vector needs no axis."""
     return np.cumprod(x, axis=axis, dtype=dtype, out=out)
-
-
-FUNCTIONS = {
-    "average": Written(average),
-    "cov": Written(cov),
-    "corrcoef": Written(corrcoef),
-    "linalg.norm": Written(norm),
-    "linalg.vector_norm": Written(vector_norm),
-    "linalg.matrix_norm": Written(matrix_norm),
-    "cumulative_sum": Written(cumulative_sum),
-    "cumulative_prod": Written(cumulative_prod),
-    "nancumsum": Written(nancumsum),
-    "nancumprod": Written(nancumprod),
-    "nanargmax": Written(nanargmax),
-    "nanargmin": Written(nanargmin),
-}

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from polyopt.frontend.library.asking import refused, repeated
-from polyopt.frontend.numpy.table_rules import Written
 
 
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
@@ -115,19 +114,3 @@ def isin(element: Any, test_elements: Any, *, invert: bool = False) -> Any:
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """Write the values where the mask holds."""
     np.copyto(a, values, casting="unsafe", where=mask)
-
-
-FUNCTIONS = {
-    "rot90": Written(rot90),
-    "append": Written(append),
-    "repeat": Written(repeat),
-    "matrix_transpose": Written(matrix_transpose),
-    "linalg.matrix_transpose": Written(matrix_transpose),
-    "putmask": Written(putmask),
-    "insert": Written(insert),
-    "delete": Written(delete),
-    "unravel_index": Written(unravel_index),
-    "diag_indices": Written(diag_indices),
-    "isin": Written(isin),
-}
-METHODS = {"repeat": FUNCTIONS["repeat"]}

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from polyopt.frontend.numpy.table_rules import Written
-
 
 def _first(ordered: Any, equal_nan: bool) -> Any:
     """Which elements of a sorted array differ from the one before."""
@@ -96,12 +94,3 @@ def _unique_with(
         ends[-1:] = flat.shape[0]
         result = (*result, ends - starts)
     return result
-
-
-FUNCTIONS = {
-    "unique": Written(unique),
-    "intersect1d": Written(intersect1d),
-    "setdiff1d": Written(setdiff1d),
-    "union1d": Written(union1d),
-    "ravel_multi_index": Written(ravel_multi_index),
-}

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from polyopt.frontend.library.asking import refused
-from polyopt.frontend.numpy.table_rules import Written
 
 
 def convolve(a: Any, v: Any, mode: str = "full") -> Any:
@@ -94,15 +93,3 @@ def geomspace(
     inner = np.where(n == 0, start, sign * np.power(10.0, exponents))
     found = np.where((n == num - 1) & (n > 0), stop, inner) if endpoint else inner
     return found if dtype is None else found.astype(dtype)
-
-
-FUNCTIONS = {
-    "convolve": Written(convolve),
-    "correlate": Written(correlate),
-    "hanning": Written(hanning),
-    "hamming": Written(hamming),
-    "blackman": Written(blackman),
-    "bartlett": Written(bartlett),
-    "logspace": Written(logspace),
-    "geomspace": Written(geomspace),
-}

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from polyopt.frontend.numpy.table_rules import Written
-
 
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     """The solutions of least norm, the residuals, the rank and the singular values."""
@@ -25,8 +23,3 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     r = np.atleast_1d(np.sum(np.abs(b - a @ x) ** 2, axis=0))
     determined = np.full(r.shape[0], (m > n) & (rank == n))
     return x, r[determined], np.int32(rank), s
-
-
-FUNCTIONS = {
-    "linalg.lstsq": Written(lstsq),
-}

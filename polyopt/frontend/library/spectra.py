@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from polyopt.frontend.numpy.table_rules import Written
-
 
 def fftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Any:
     """Frequencies in the order of the transform."""
@@ -42,11 +40,3 @@ def ifftshift(x: Any, axes: Any = None) -> Any:
 def _axes(x: Any, axes: Any) -> Any:
     whole = tuple(range(x.ndim))
     return whole if axes is None else (axes,) if isinstance(axes, int) else axes
-
-
-FUNCTIONS = {
-    "fft.fftfreq": Written(fftfreq),
-    "fft.rfftfreq": Written(rfftfreq),
-    "fft.fftshift": Written(fftshift),
-    "fft.ifftshift": Written(ifftshift),
-}

@@ -40,7 +40,7 @@ from polyopt.frontend.values.values import Index, Sequence, Tensor, Value, remap
 from polyopt.ir.expr import CompareOp, Expr, integer
 
 
-def split(axis: int | None, *, uneven: bool = False, least: int = 1) -> Rule:
+def _split(axis: int | None, *, uneven: bool = False, least: int = 1) -> Rule:
     """Return the rule of np.split and its kin; `axis` None: it is an argument."""
 
     def rule(b: Builder, args: Arguments) -> Value:
@@ -196,13 +196,8 @@ def _block(b: Builder, value: Value, depth: int, rank: int, args: Arguments) -> 
     return parts[0] if len(parts) == 1 else joined(b, parts, rank - depth, args)
 
 
-FUNCTIONS: dict[str, Rule] = {
-    "dstack": dstack,
-    "block": block,
-    "tile": tile,
-    "split": split(None),
-    "array_split": split(None, uneven=True),
-    "hsplit": split(1),
-    "vsplit": split(0, least=2),
-    "dsplit": split(2, least=3),
-}
+split = _split(None)
+array_split = _split(None, uneven=True)
+hsplit = _split(1)
+vsplit = _split(0, least=2)
+dsplit = _split(2, least=3)

@@ -10,7 +10,6 @@ from polyopt.frontend.integers.affine_integers import ONE, ZERO, at_least, compa
 from polyopt.frontend.numpy import creation
 from polyopt.frontend.numpy.axis_reductions import with_unit_axes
 from polyopt.frontend.numpy.call_arguments import Arguments, dtype, is_none, known_int, tensor
-from polyopt.frontend.numpy.table_rules import Rule
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import forced
 from polyopt.frontend.reader.comprehensions import collected
@@ -60,6 +59,3 @@ def asarray(b: Builder, args: Arguments) -> Value:
     if isinstance(value, Tensor) and not is_list(value) and wanted in (None, value.dtype):
         return value
     return _made(b, value, kind, args)
-
-
-FUNCTIONS: dict[str, Rule] = {"array": array, "asarray": asarray, "asanyarray": asarray}

@@ -84,7 +84,7 @@ def size(b: Builder, args: Arguments) -> Value:
     return Number(total, True)
 
 
-def is_complex(answer: bool) -> Rule:
+def _is_complex(answer: bool) -> Rule:
     """np.iscomplexobj and np.isrealobj"""
 
     def rule(b: Builder, args: Arguments) -> Value:
@@ -198,19 +198,5 @@ def unstack(b: Builder, args: Arguments) -> Value:
     return Sequence(tuple(part(number) for number in range(count)))
 
 
-FUNCTIONS: dict[str, Rule] = {
-    "unstack": unstack,
-    "moveaxis": moveaxis,
-    "broadcast_arrays": broadcast_arrays,
-    "rollaxis": rollaxis,
-    "atleast_1d": atleast_1d,
-    "atleast_2d": atleast_2d,
-    "atleast_3d": atleast_3d,
-    "ndim": ndim,
-    "shape": shape,
-    "size": size,
-    "iscomplexobj": is_complex(True),
-    "isrealobj": is_complex(False),
-    "isscalar": isscalar,
-}
-HOOKS: dict[str, Rule] = {"require_extent": require_extent, "refused": refused}
+iscomplexobj = _is_complex(True)
+isrealobj = _is_complex(False)

@@ -325,7 +325,7 @@ def _mark(b: Builder, where: Invocation) -> None:
         b.mark(where)
 
 
-def _sort_in_place(b: Builder, args: Arguments) -> Value:
+def sort_in_place(b: Builder, args: Arguments) -> Value:
     """`a.sort()`"""
     view, rest = args.values[0], args.values[1:]
     if not isinstance(view, Tensor) or view.view is None:
@@ -398,18 +398,4 @@ def _filled(value: object, arrays: list[np.ndarray[Any, Any]]) -> object:
             return value
 
 
-FUNCTIONS: dict[str, Rule] = {
-    "max": ordering("max", reduction("max")),
-    "min": ordering("min", reduction("min")),
-    "amax": ordering("max", reduction("max")),
-    "amin": ordering("min", reduction("min")),
-}
-METHODS: dict[str, Rule] = {
-    "max": FUNCTIONS["max"],
-    "min": FUNCTIONS["min"],
-    "sort": _sort_in_place,
-    "argsort": _rule("numpy.argsort", np.argsort, LIBRARY["numpy.argsort"]),
-    "argpartition": _rule("numpy.argpartition", np.argpartition, LIBRARY["numpy.argpartition"]),
-    "searchsorted": _rule("numpy.searchsorted", np.searchsorted, LIBRARY["numpy.searchsorted"]),
-}
-"""Methods of arrays that are called back for."""
+FUNCTIONS = {name: ordering(name, reduction(name)) for name in ("max", "min")}

@@ -231,28 +231,3 @@ def item(b: Builder, args: Arguments) -> Value:
     """ndarray.item of a single element: a Python number"""
     (array,) = args.take("a")
     return Number(number(b, array, "the array", args.loc).expr, True)
-
-
-FUNCTIONS: dict[str, Rule] = {
-    "zeros": zeros,
-    "ones": ones,
-    "empty": empty,
-    "ndarray": ndarray,
-    "full": full,
-    "zeros_like": zeros_like,
-    "ones_like": ones_like,
-    "empty_like": empty_like,
-    "full_like": full_like,
-    "eye": eye,
-    "identity": identity,
-    "copy": copy,
-    "ascontiguousarray": contiguous,
-    "asfortranarray": contiguous,
-    "astype": astype,
-}
-METHODS: dict[str, Rule] = {
-    "copy": FUNCTIONS["copy"],
-    "astype": astype,
-    "fill": fill,
-    "item": item,
-}

@@ -25,7 +25,6 @@ from polyopt.frontend.integers.intervals import interval_of
 from polyopt.frontend.numpy.axis_reductions import normal_axes
 from polyopt.frontend.numpy.call_arguments import Arguments, is_none, known_int, size, tensor
 from polyopt.frontend.numpy.regrouping import ravel
-from polyopt.frontend.numpy.table_rules import Rule
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import forced, stored
 from polyopt.frontend.subscripts.basic import Cut, Mask, Part
@@ -193,14 +192,3 @@ def _bins(b: Builder, numbers: Tensor, shortest: Expr, loc: Loc | None) -> Expr:
     if extent not in b.sizes:
         b.sizes.append(extent)
     return extent
-
-
-FUNCTIONS: dict[str, Rule] = {
-    "nonzero": nonzero,
-    "flatnonzero": flatnonzero,
-    "argwhere": argwhere,
-    "compress": compress,
-    "extract": extract,
-    "bincount": bincount,
-}
-METHODS: dict[str, Rule] = {"nonzero": nonzero, "compress": compressed}

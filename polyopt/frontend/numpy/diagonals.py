@@ -135,7 +135,7 @@ def _matrix_of(b: Builder, value: Tensor, shift: Expr) -> Tensor:
     return Tensor((extent, extent), value.dtype, at, cost=value.cost + 2)
 
 
-def triangle(name: str) -> Rule:
+def _triangle(name: str) -> Rule:
     """Return the rule of np.tril or np.triu."""
 
     def rule(b: Builder, args: Arguments) -> Value:
@@ -191,17 +191,5 @@ def fill_diagonal(b: Builder, args: Arguments) -> Value:
     return Known(None)
 
 
-FUNCTIONS: dict[str, Rule] = {
-    "diag": diag,
-    "diagflat": diagflat,
-    "diagonal": diagonal,
-    "trace": trace,
-    "tri": tri,
-    "tril": triangle("tril"),
-    "triu": triangle("triu"),
-    "fill_diagonal": fill_diagonal,
-}
-METHODS: dict[str, Rule] = {
-    "diagonal": FUNCTIONS["diagonal"],
-    "trace": FUNCTIONS["trace"],
-}
+tril = _triangle("tril")
+triu = _triangle("triu")

@@ -35,7 +35,6 @@ from polyopt.frontend.numpy.call_arguments import (
     size,
     tensor,
 )
-from polyopt.frontend.numpy.table_rules import Rule
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import cheap_number, forced
 from polyopt.frontend.values.codes import refuse
@@ -272,12 +271,3 @@ def _grid_vector(b: Builder, part: GridPart, loc: Loc | None) -> Tensor:
         found = arange(b, Arguments("np.mgrid", (start, part.stop, part.step), {}, loc))
     assert isinstance(found, Tensor)
     return found
-
-
-FUNCTIONS: dict[str, Rule] = {
-    "meshgrid": meshgrid,
-    "indices": indices,
-    "arange": arange,
-    "linspace": linspace,
-}
-HOOKS: dict[str, Rule] = {"grids": grids}

@@ -266,13 +266,3 @@ def _index_part(b: Builder, value: Value, loc: Loc | None) -> Part:
             return WHOLE
         case _:
             return part_of(b, value, "indices", loc)
-
-
-FUNCTIONS: dict[str, Rule] = {
-    "take": take,
-    "take_along_axis": take_along_axis,
-    "put": put,
-    "put_along_axis": put_along_axis,
-    "ix_": ix_,
-}
-METHODS: dict[str, Rule] = {"take": take, "put": put}

@@ -37,7 +37,6 @@ from polyopt.frontend.numpy.call_arguments import (
 )
 from polyopt.frontend.numpy.reductions import with_out
 from polyopt.frontend.numpy.reshaping import permuted
-from polyopt.frontend.numpy.table_rules import Rule
 from polyopt.frontend.numpy.ufuncs import UFUNCS
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import forced, store
@@ -301,7 +300,7 @@ def _cut(b: Builder, value: Tensor, axis: int, cut: Cut, loc: Loc | None) -> Ten
     return select_parts(b, value, parts, "the array", loc)
 
 
-def repeat(b: Builder, args: Arguments) -> Value:
+def repeated(b: Builder, args: Arguments) -> Value:
     """The library's `repeated`: np.repeat by a number, or by a known one for each layer"""
     array, repeats, axis = args.take("a repeats", "axis")
     value = forced(b, tensor(b, array, args.loc))
@@ -319,8 +318,8 @@ def repeat(b: Builder, args: Arguments) -> Value:
         layers = [_repeated(b, one, along, c) for one, c in zip(starts, counts, strict=True)]
         return joined(b, layers, along, args)
     (count,) = counts
-    repeated = _repeated(b, value, along, count)
-    return Tensor(repeated.shape, value.dtype, repeated.at, cost=value.cost, merged=repeated.merged)
+    found = _repeated(b, value, along, count)
+    return Tensor(found.shape, value.dtype, found.at, cost=value.cost, merged=found.merged)
 
 
 def _repeated(b: Builder, value: Tensor, along: int, count: Expr) -> Tensor:
@@ -346,16 +345,3 @@ def _repeated(b: Builder, value: Tensor, along: int, count: Expr) -> Tensor:
     layers = remapped(value, tuple(apart), lambda i: (*i[: along + 1], *i[along + 2 :]))
     counts = [2 if d == along else 1 for d in range(value.rank)]
     return merge(layers, counts, tuple(shape))
-
-
-FUNCTIONS: dict[str, Rule] = {
-    "diff": diff,
-    "roll": roll,
-    "concatenate": concatenate,
-    "stack": stack,
-    "vstack": vstack,
-    "hstack": hstack,
-    "column_stack": column_stack,
-    "row_stack": vstack,
-}
-HOOKS: dict[str, Rule] = {"repeated": repeat}

@@ -20,7 +20,6 @@ from polyopt.frontend.integers.affine_integers import (
     select,
 )
 from polyopt.frontend.numpy.call_arguments import Arguments, is_none, size, tensor
-from polyopt.frontend.numpy.table_rules import Rule
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import forced, store
 from polyopt.frontend.values.codes import refuse
@@ -206,8 +205,3 @@ def _pair(value: Value, one: Callable[[Value], Expr], args: Arguments) -> Side:
     if len(sides) != 2:
         refuse("PO0151", "np.pad with such widths", args.loc, "give (before, after)")
     return sides[0], sides[1]
-
-
-FUNCTIONS: dict[str, Rule] = {
-    "pad": pad,
-}

@@ -366,33 +366,8 @@ inner = product(products.inner)
 outer = product(products.outer)
 
 
-_NAN = ("sum", "prod", "max", "min", "mean", "var", "std")
 FUNCTIONS: dict[str, Rule | OnMasked] = {
-    **{f"nan{name}": without_nan(name) for name in _NAN},
-    "sum": OnMasked(reduction("sum")),
-    "prod": OnMasked(reduction("prod")),
-    "any": OnMasked(reduction("any")),
-    "all": OnMasked(reduction("all")),
+    **{name: OnMasked(reduction(name)) for name in ("sum", "prod", "any", "all")},
     "mean": OnMasked(mean),
-    "var": var,
-    "std": std,
-    "count_nonzero": count_nonzero,
-    "ptp": ptp,
-    "dot": dot,
-    "matmul": matmul,
-    "inner": inner,
-    "outer": outer,
-    "vdot": vdot,
-    "tensordot": tensordot,
-    "einsum": einsum,
-}
-METHODS: dict[str, Rule | OnMasked] = {
-    "sum": FUNCTIONS["sum"],
-    "prod": FUNCTIONS["prod"],
-    "any": FUNCTIONS["any"],
-    "all": FUNCTIONS["all"],
-    "mean": FUNCTIONS["mean"],
-    "var": FUNCTIONS["var"],
-    "std": FUNCTIONS["std"],
-    "dot": FUNCTIONS["dot"],
+    **{f"nan{n}": without_nan(n) for n in ("sum", "prod", "max", "min", "mean", "var", "std")},
 }

@@ -26,7 +26,6 @@ from polyopt.frontend.numpy.axis_reductions import with_unit_axes
 from polyopt.frontend.numpy.call_arguments import Arguments, extents, is_none, tensor
 from polyopt.frontend.numpy.creation import copied
 from polyopt.frontend.numpy.reshaping import transposed, without_axes
-from polyopt.frontend.numpy.table_rules import Rule
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.facts import Facts
 from polyopt.frontend.program.memory import forced
@@ -347,14 +346,3 @@ class _Size:
 def product_times(scale: int, factors: Sequence[Expr]) -> Expr:
     """Return `scale` times the product of `factors`."""
     return product((integer(scale), *factors))
-
-
-FUNCTIONS: dict[str, Rule] = {
-    "reshape": reshape,
-    "ravel": ravel,
-}
-METHODS: dict[str, Rule] = {
-    "reshape": FUNCTIONS["reshape"],
-    "ravel": FUNCTIONS["ravel"],
-    "flatten": flatten,
-}

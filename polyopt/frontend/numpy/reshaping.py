@@ -11,7 +11,6 @@ from polyopt.errors import Loc
 from polyopt.frontend.integers.affine_integers import ONE, compare, minus, plus
 from polyopt.frontend.numpy.axis_reductions import normal_axes, with_unit_axes
 from polyopt.frontend.numpy.call_arguments import Arguments, extents, known_axes, known_int, tensor
-from polyopt.frontend.numpy.table_rules import Rule
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import forced
 from polyopt.frontend.values.codes import refuse
@@ -59,16 +58,6 @@ def swapaxes(b: Builder, args: Arguments) -> Value:
     one, two = (_axis(b, axis, value.rank, args.loc) for axis in (first, second))
     axes = list(range(value.rank))
     axes[one], axes[two] = axes[two], axes[one]
-    return permuted(value, axes)
-
-
-def moveaxis(b: Builder, args: Arguments) -> Value:
-    """np.moveaxis for one axis"""
-    array, source, destination = args.take("a source destination")
-    value = forced(b, tensor(b, array, args.loc))
-    one, two = (_axis(b, axis, value.rank, args.loc) for axis in (source, destination))
-    axes = [axis for axis in range(value.rank) if axis != one]
-    axes.insert(two, one)
     return permuted(value, axes)
 
 
@@ -150,20 +139,3 @@ def broadcast_to(b: Builder, args: Arguments) -> Value:
     broadcast(b, (value.shape, target), "np.broadcast_to", args.loc)
     result = stretched(value, target)
     return Tensor(result.shape, result.dtype, result.at, cost=result.cost)
-
-
-FUNCTIONS: dict[str, Rule] = {
-    "transpose": transpose,
-    "swapaxes": swapaxes,
-    "expand_dims": expand_dims,
-    "squeeze": squeeze,
-    "flip": flip,
-    "flipud": flipud,
-    "fliplr": fliplr,
-    "broadcast_to": broadcast_to,
-}
-METHODS: dict[str, Rule] = {
-    "transpose": FUNCTIONS["transpose"],
-    "swapaxes": FUNCTIONS["swapaxes"],
-    "squeeze": FUNCTIONS["squeeze"],
-}

@@ -153,15 +153,7 @@ def _merge(
     return tuple(place[d] for d in range(len(place)))
 
 
-FUNCTIONS: dict[str, Rule] = {
-    "cumsum": running("np.cumsum", "sum"),
-    "cumprod": running("np.cumprod", "prod"),
-    "argmax": ordering("argmax", arg_extreme("np.argmax", CompareOp.GT)),
-    "argmin": ordering("argmin", arg_extreme("np.argmin", CompareOp.LT)),
-}
-METHODS: dict[str, Rule] = {
-    "cumsum": FUNCTIONS["cumsum"],
-    "cumprod": FUNCTIONS["cumprod"],
-    "argmax": FUNCTIONS["argmax"],
-    "argmin": FUNCTIONS["argmin"],
-}
+cumsum = running("np.cumsum", "sum")
+cumprod = running("np.cumprod", "prod")
+argmax = ordering("argmax", arg_extreme("np.argmax", CompareOp.GT))
+argmin = ordering("argmin", arg_extreme("np.argmin", CompareOp.LT))

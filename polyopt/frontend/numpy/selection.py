@@ -20,7 +20,6 @@ from polyopt.frontend.numpy.complexes import imag as im_of
 from polyopt.frontend.numpy.complexes import of_parts
 from polyopt.frontend.numpy.complexes import real as re_of
 from polyopt.frontend.numpy.reductions import is_true, with_out
-from polyopt.frontend.numpy.table_rules import Rule
 from polyopt.frontend.numpy.ufuncs import UFUNCS
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import forced, store
@@ -276,22 +275,3 @@ def copyto(b: Builder, args: Arguments) -> Value:
         value = combine(b, "np.copyto", parts, kinds, into.dtype, lambda p, _: select(*p), args.loc)
     store(b, into, as_tensor(value), args.loc)
     return Known(None)
-
-
-FUNCTIONS: dict[str, Rule] = {
-    "where": where,
-    "clip": clip,
-    "real": real,
-    "imag": imag,
-    "round": round_,
-    "around": round_,
-    "nan_to_num": nan_to_num,
-    "select": choice,
-    "choose": choose,
-    "copyto": copyto,
-}
-METHODS: dict[str, Rule] = {
-    "clip": FUNCTIONS["clip"],
-    "round": FUNCTIONS["round"],
-    "choose": FUNCTIONS["choose"],
-}

@@ -1,108 +1,216 @@
-"""The tables of supported NumPy functions and array methods: name -> rule.
+"""The table of NumPy's functions: every name once, with its module, its group and its limits.
 
-In: a NumPy object or a method name.  Out: the rule that turns a call into a value, or None.
-Everything polyopt knows of NumPy is listed here, by the module that has the rule; a function not
-listed is refused by name.
+In: a NumPy object or a method's name.  Out: the rule that turns a call into a value, or None.
+Everything polyopt knows of NumPy is listed here or in `callback_table`: the reader, lazy arrays,
+`doctor --numpy` and `docs/numpy.md` ask these tables.  Other functions are refused by name.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from enum import Enum, unique
 from functools import cache
+from importlib import import_module
 from types import BuiltinFunctionType, MethodType
+from typing import Any
 
 import numpy as np
 
 from polyopt import frontend
+from polyopt.dataclass import dataclass
 from polyopt.frontend.numpy.callback_table import called_name
-from polyopt.frontend.numpy.table_rules import AnyRule
-from polyopt.frontend.numpy.ufuncs import PAIRS, UFUNCS
-from polyopt.late import Table
+from polyopt.frontend.numpy.table_rules import AnyRule, Written
+from polyopt.frontend.numpy.ufuncs import UFUNCS
 
-FUNCTIONS: Table[AnyRule] = Table(
-    "polyopt.frontend",
-    "FUNCTIONS",
-    {
-        "numpy.ufunc_calls": " ".join([*UFUNCS, *PAIRS, "vecdot matvec vecmat"]),
-        "numpy.selection": "where clip real imag round around nan_to_num select choose copyto",
-        "numpy.reductions": """
-            sum prod any all mean var std count_nonzero ptp dot matmul inner outer vdot
-            tensordot einsum nansum nanprod nanmax nanmin nanmean nanvar nanstd
-        """,
-        "numpy.callbacks": "max min amax amin",
-        "numpy.scans": "cumsum cumprod argmax argmin",
-        "numpy.joining": "diff roll concatenate stack vstack hstack column_stack row_stack",
-        "numpy.array_splitting": "dstack block tile split array_split hsplit vsplit dsplit",
-        "numpy.axes": """
-            unstack moveaxis broadcast_arrays rollaxis atleast_1d atleast_2d atleast_3d ndim
-            shape size iscomplexobj isrealobj isscalar
-        """,
-        "numpy.padding": "pad",
-        "numpy.grids": "meshgrid indices arange linspace",
-        "numpy.diagonals": "diag diagflat diagonal trace tri tril triu fill_diagonal",
-        "numpy.creation": """
-            zeros ones empty ndarray full zeros_like ones_like empty_like full_like eye identity
-            copy ascontiguousarray asfortranarray astype
-        """,
-        "numpy.arrays": "array asarray asanyarray",
-        "numpy.reshaping": "transpose swapaxes expand_dims squeeze flip flipud fliplr broadcast_to",
-        "numpy.regrouping": "reshape ravel",
-        "numpy.windows": "lib.stride_tricks.sliding_window_view",
-        "numpy.type_queries": """
-            result_type promote_types issubdtype isdtype can_cast finfo iinfo dtype
-            min_scalar_type
-        """,
-        "numpy.indexing": "take take_along_axis put put_along_axis ix_",
-        "numpy.data_dependent_sizes": "nonzero flatnonzero argwhere compress extract bincount",
-        "library.sets": "unique intersect1d setdiff1d union1d ravel_multi_index",
+
+@unique
+class How(Enum):
+    """What a kernel does with a function."""
+
+    COMPILED = "compiled"
+    PREDICATED = "predicated"
+    CALLED = "called"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Functions of one kind and what limits all of them.
+
+    `homes` has their names, parted by spaces, by module; `name=other` is called `other` there.
+    """
+
+    title: str
+    how: How
+    homes: Mapping[str, str]
+    limits: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """NumPy's names of the functions."""
+        return tuple(word.partition("=")[0] for word in " ".join(self.homes.values()).split())
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """The function or rule called `name` in the module `home`, which is imported on use.
+
+    A module of rules that it makes from tables has these in its `FUNCTIONS`.
+    """
+
+    home: str
+    name: str
+
+    @property
+    def rule(self) -> AnyRule:
+        """What turns a call into a value."""
+        module = import_module(f"polyopt.frontend.{self.home}")
+        name = self.name.rpartition(".")[2]
+        made: Mapping[str, Any] = getattr(module, "FUNCTIONS", {})
+        rule = made[name] if name in made else getattr(module, name)
+        return Written(rule) if self.home.startswith("library.") else rule
+
+
+_COMPILED, _PREDICATED = How.COMPILED, How.PREDICATED
+_OF_UFUNCS = "`out`, `where`, `dtype`, `casting`; `.reduce`, `.accumulate`, `.outer`, `.at`"
+GROUPS: tuple[Group, ...] = (
+    Group("arithmetic", _COMPILED, {
+        "numpy.ufunc_calls": """add subtract multiply divide floor_divide remainder fmod divmod
+            power float_power negative positive absolute fabs sign reciprocal square maximum minimum
+            fmax fmin gcd lcm""",
+    }, _OF_UFUNCS),
+    Group("comparison and logic", _COMPILED, {
+        "numpy.ufunc_calls": """equal not_equal less less_equal greater greater_equal logical_and
+            logical_or logical_xor logical_not""",
+    }, _OF_UFUNCS),
+    Group("bits", _COMPILED, {
+        "numpy.ufunc_calls": """bitwise_and bitwise_or bitwise_xor invert left_shift right_shift
+            bitwise_count ldexp frexp modf nextafter spacing""",
+    }, _OF_UFUNCS),
+    Group("exponentials, roots, logarithms", _COMPILED, {
+        "numpy.ufunc_calls": """sqrt cbrt exp exp2 expm1 log log2 log10 log1p logaddexp logaddexp2
+            hypot""",
+        "library.comparing": "sinc",
+    }, _OF_UFUNCS),
+    Group("trigonometry", _COMPILED, {
+        "numpy.ufunc_calls": """sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh arcsinh
+            arccosh arctanh deg2rad rad2deg degrees radians""",
+    }, _OF_UFUNCS),
+    Group("rounding and tests", _COMPILED, {
+        "numpy.ufunc_calls": """floor ceil trunc rint signbit copysign heaviside isnan isinf
+            isfinite""",
+        "library.comparing": "fix isposinf isneginf isclose allclose array_equal array_equiv",
+        "numpy.selection": "round=round_ around=round_",
+    }, "`array_equal` of arrays of one shape"),
+    Group("parts of complex numbers", _COMPILED, {
+        "numpy.selection": "real imag",
+        "numpy.ufunc_calls": "conjugate",
+        "library.comparing": "angle isreal iscomplex",
+        "numpy.axes": "iscomplexobj isrealobj",
+    }),
+    Group("choice", _PREDICATED, {
+        "numpy.selection": "where clip select=choice choose nan_to_num copyto",
+        "library.calls": "piecewise",
+        "library.movement": "putmask",
+    }, "`choose` with `mode` clip or wrap"),
+    Group("reductions", _COMPILED, {
+        "numpy.reductions": """sum prod any all mean var std ptp count_nonzero nansum nanprod nanmax
+            nanmin nanmean nanvar nanstd""",
+        "numpy.callbacks": "max min amax=max amin=min",
+        "library.measures": """average nanargmax nanargmin cov corrcoef linalg.norm
+            linalg.vector_norm linalg.matrix_norm""",
+        "numpy.scans": "argmax argmin",
+        "numpy.diagonals": "trace",
+    }, "`axis` (None, one or several), `dtype`, `out`, `keepdims`, `initial`, `where`; `ddof`; "
+       "norms of any order but those of singular values"),
+    Group("running", _COMPILED, {
+        "numpy.scans": "cumsum cumprod",
+        "library.measures": "cumulative_sum cumulative_prod nancumsum nancumprod",
+        "numpy.joining": "diff",
+        "library.calculus": "ediff1d gradient trapezoid trapz=trapezoid",
+        "library.signals": "convolve correlate",
+    }, "`axis`, `dtype`, `out`; `prepend` and `append` of `diff`"),
+    Group("products", _COMPILED, {
+        "numpy.reductions": "dot matmul inner outer vdot tensordot einsum",
+        "numpy.ufunc_calls": "vecdot matvec vecmat",
+        "library.calculus": "kron cross linalg.cross linalg.multi_dot linalg.matrix_power",
         "library.solving": "linalg.lstsq",
-        "library.spectra": "fft.fftfreq fft.rfftfreq fft.fftshift fft.ifftshift",
-        "library.comparing": """
-            angle fix sinc isclose allclose array_equal array_equiv isreal iscomplex isposinf
-            isneginf
-        """,
-        "library.measures": """
-            average cov corrcoef linalg.norm linalg.vector_norm linalg.matrix_norm
-            cumulative_sum cumulative_prod nancumsum nancumprod nanargmax nanargmin
-        """,
-        "library.calculus": """
-            trapezoid trapz gradient ediff1d polyval polymul polyder polyint vander cross
-            linalg.cross kron linalg.multi_dot linalg.matrix_power
-        """,
-        "library.signals": """
-            convolve correlate hanning hamming blackman bartlett logspace geomspace
-        """,
-        "library.movement": """
-            rot90 append repeat matrix_transpose linalg.matrix_transpose putmask insert delete
-            unravel_index diag_indices isin
-        """,
-        "library.calls": "apply_along_axis fromfunction piecewise",
-    },
+    }, "`einsum` in all its forms; `cross` of three components; known powers"),
+    Group("creation", _COMPILED, {
+        "numpy.creation": """zeros ones empty full zeros_like ones_like empty_like full_like eye
+            identity copy ascontiguousarray=contiguous asfortranarray=contiguous astype ndarray""",
+        "numpy.grids": "arange linspace indices meshgrid",
+        "library.signals": "logspace geomspace hanning hamming blackman bartlett",
+        "numpy.diagonals": "tri",
+        "library.calculus": "vander",
+        "numpy.arrays": "array asarray asanyarray=asarray",
+        "library.calls": "fromfunction apply_along_axis",
+        "library.spectra": "fft.fftfreq fft.rfftfreq",
+    }, "`arange` of integers, or of real numbers known while compiling; `mgrid` and `ogrid` too"),
+    Group("put together and cut", _COMPILED, {
+        "numpy.joining": "concatenate stack vstack hstack column_stack row_stack=vstack",
+        "numpy.array_splitting": "dstack block tile split array_split hsplit vsplit dsplit",
+        "library.movement": "append insert delete repeat",
+        "numpy.padding": "pad",
+        "numpy.axes": "unstack",
+    }, "known counts of parts; `repeat` by numbers and by arrays of them; `pad` with constants, "
+       "edge, wrap, reflect, symmetric"),
+    Group("moved and turned", _COMPILED, {
+        "numpy.reshaping": "transpose swapaxes expand_dims squeeze flip flipud fliplr broadcast_to",
+        "numpy.axes": "moveaxis rollaxis broadcast_arrays atleast_1d atleast_2d atleast_3d",
+        "numpy.regrouping": "reshape ravel",
+        "library.movement": "rot90 matrix_transpose linalg.matrix_transpose",
+        "numpy.joining": "roll",
+        "library.spectra": "fft.fftshift fft.ifftshift",
+        "numpy.windows": "lib.stride_tricks.sliding_window_view",
+    }, "views where NumPy has views"),
+    Group("diagonals and triangles", _COMPILED, {
+        "numpy.diagonals": "diag diagonal diagflat tril triu fill_diagonal",
+    }),
+    Group("polynomials", _COMPILED, {
+        "library.calculus": "polyval polymul polyder polyint",
+    }),
+    Group("shapes and types", _COMPILED, {
+        "numpy.axes": "ndim shape size isscalar",
+        "numpy.type_queries": """result_type promote_types issubdtype isdtype can_cast finfo iinfo
+            dtype min_scalar_type""",
+    }, "answered while compiling"),
+    Group("by index arrays and masks", _PREDICATED, {
+        "numpy.data_dependent_sizes": "argwhere bincount compress extract flatnonzero nonzero",
+        "library.movement": "diag_indices isin unravel_index",
+        "numpy.indexing": "ix_ put put_along_axis take take_along_axis",
+        "library.sets": "unique intersect1d setdiff1d union1d ravel_multi_index",
+    }, "subscripts are checked"),
+)  # fmt: skip
+
+FUNCTIONS: dict[str, Function] = {
+    name: Function(home, other or name)
+    for group in GROUPS
+    for home, words in group.homes.items()
+    for name, _, other in (word.partition("=") for word in words.split())
+}
+_OWN_METHODS = {
+    "conj": FUNCTIONS["conjugate"],
+    "sort": Function("numpy.callbacks", "sort_in_place"),
+    "fill": Function("numpy.creation", "fill"),
+    "item": Function("numpy.creation", "item"),
+    "flatten": Function("numpy.regrouping", "flatten"),
+    "tolist": Function("variables.lists", "tolist"),
+    "compress": Function("numpy.data_dependent_sizes", "compressed"),
+}
+METHODS = frozenset(
+    name
+    for name in (*FUNCTIONS, *_OWN_METHODS, "argsort", "argpartition", "searchsorted")
+    if callable(getattr(np.ndarray, name, None))
 )
-METHODS: Table[AnyRule] = Table(
-    "polyopt.frontend",
-    "METHODS",
-    {
-        "numpy.ufunc_calls": "conjugate conj",
-        "numpy.selection": "clip round choose",
-        "numpy.reductions": "sum prod any all mean var std dot",
-        "numpy.callbacks": "max min sort argsort argpartition searchsorted",
-        "numpy.scans": "cumsum cumprod argmax argmin",
-        "numpy.diagonals": "diagonal trace",
-        "numpy.creation": "copy astype fill item",
-        "numpy.reshaping": "transpose swapaxes squeeze",
-        "numpy.regrouping": "reshape ravel flatten",
-        "variables.lists": "tolist",
-        "numpy.indexing": "take put",
-        "numpy.data_dependent_sizes": "nonzero compress",
-        "library.movement": "repeat",
-    },
-)
-_HOOKS: Table[AnyRule] = Table(
-    "polyopt.frontend",
-    "HOOKS",
-    {"numpy.axes": "require_extent refused", "numpy.grids": "grids", "numpy.joining": "repeated"},
-)
+"""Methods of arrays: functions whose first argument is the array, and a few of their own."""
+_HOOKS = {
+    "require_extent": Function("numpy.axes", "require_extent"),
+    "refused": Function("numpy.axes", "refused"),
+    "grids": Function("numpy.grids", "grids"),
+    "repeated": Function("numpy.joining", "repeated"),
+}
 """What the functions written in Python ask of the compiler."""
 
 
@@ -152,9 +260,9 @@ def rule_of(function: object) -> AnyRule | None:
     function = getattr(function, "same_as", function)
     name = _name_of(function)
     if name is not None:
-        return FUNCTIONS[name]
+        return FUNCTIONS[name].rule
     if getattr(function, "__module__", None) == "polyopt.frontend.library.asking":
-        return _HOOKS[getattr(function, "__name__", "")]
+        return _HOOKS[getattr(function, "__name__", "")].rule
     owner = getattr(function, "__self__", None)
     if not isinstance(function, BuiltinFunctionType | MethodType) or not isinstance(
         owner, np.ufunc
@@ -167,6 +275,9 @@ def rule_of(function: object) -> AnyRule | None:
     return None if known is None else frontend.numpy.ufunc_calls.method(known, function.__name__)
 
 
-def method_rule(name: str) -> AnyRule | None:
-    """Return the rule of an array method; the array is its first argument."""
-    return METHODS.get(name)
+def method_rule(name: str) -> AnyRule:
+    """Return the rule of one of the `METHODS`; the array is its first argument."""
+    own = _OWN_METHODS.get(name)
+    found = rule_of(getattr(np, name)) if own is None else own.rule
+    assert found is not None
+    return found

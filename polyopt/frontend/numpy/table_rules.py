@@ -1,4 +1,4 @@
-"""What the tables of functions say of a call: a rule that makes its value, or Python to be read."""
+"""What a table of functions says of a call: a rule that makes its value, or Python to be read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class OnMasked:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A function of `frontend/library` in place of a rule."""
+    """Python of what is known already, read in place of a rule: a function of `library`."""
 
     function: Callable[..., Any]
 

@@ -242,7 +242,3 @@ FUNCTIONS: dict[str, Rule | OnMasked] = {
     "matvec": contracted("...ij,...j->...i"),
     "vecmat": contracted("...i,...ij->...j"),
 }
-METHODS: dict[str, Rule | OnMasked] = {
-    "conjugate": FUNCTIONS["conjugate"],
-    "conj": FUNCTIONS["conjugate"],
-}

@@ -8,7 +8,6 @@ from __future__ import annotations
 from polyopt.frontend.integers.affine_integers import ONE, ZERO, at_least, minus, plus
 from polyopt.frontend.numpy.axis_reductions import normal_axes
 from polyopt.frontend.numpy.call_arguments import Arguments, extents, known_axes, tensor
-from polyopt.frontend.numpy.table_rules import Rule
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import forced
 from polyopt.frontend.values.codes import refuse
@@ -44,8 +43,3 @@ def sliding_window_view(b: Builder, args: Arguments) -> Value:
         return tuple(found)
 
     return remapped(value, (*shape, *lengths), index)
-
-
-FUNCTIONS: dict[str, Rule] = {
-    "lib.stride_tricks.sliding_window_view": sliding_window_view,
-}

@@ -268,6 +268,11 @@ _SPECIAL: dict[str, Rule] = {
 }  # fmt: skip
 
 
+_WRITTEN: tuple[Callable[..., object], ...] = (
+    mathematics.isclose, mathematics.isqrt, mathematics.dist,
+)  # fmt: skip
+
+
 def _rules() -> dict[int, Rule | Written]:
     found: dict[str, Rule] = {
         **{name: _float_function(name, func) for name, func in _MATH.items()},
@@ -280,10 +285,10 @@ def _rules() -> dict[int, Rule | Written]:
         for name, rule in found.items()
         if hasattr(math, name)
     }
-    for name, written in mathematics.FUNCTIONS.items():
-        result[id(getattr(math, name))] = written
+    for function in _WRITTEN:
+        result[id(getattr(math, function.__name__))] = Written(function)
     return result
 
 
 RULES = _rules()
-NAMES = sorted({*_MATH, *_TESTS, *_ROUNDS, *_SPECIAL, *mathematics.FUNCTIONS})
+NAMES = sorted({*_MATH, *_TESTS, *_ROUNDS, *_SPECIAL, *(f.__name__ for f in _WRITTEN)})

@@ -49,7 +49,6 @@ def call_value(b: Builder, frame: Frame, function: Value, args: Arguments, node:
     match function:
         case Method(owner=owner, name=name):
             rule = numpy_table.method_rule(name)
-            assert rule is not None
             args = Arguments(args.name, (owner, *args.values), args.keywords, args.loc)
             return _by_rule(b, frame, rule, args, node)
         case Known(value=known):
@@ -72,7 +71,7 @@ def _call_known(b: Builder, frame: Frame, known: object, args: Arguments, node: 
         inner = known.function if isinstance(known, Vectorized) else Known(known.pyfunc)
         values = (inner, *args.values)
         elements = Arguments(args.name, values, args.keywords, args.loc)
-        return _by_rule(b, frame, frontend.library.calls.VECTORIZED, elements, node)
+        return _by_rule(b, frame, Written(frontend.library.calls.vectorized), elements, node)
     if isinstance(known, type) and issubclass(known, np.generic):
         return _converted(b, known, args)
     if is_inlinable(known) and not _is_library(known):

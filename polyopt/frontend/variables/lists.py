@@ -17,7 +17,6 @@ from polyopt.errors import Loc
 from polyopt.frontend.arithmetic.folding import check_items
 from polyopt.frontend.integers.affine_integers import clipped, strip_casts
 from polyopt.frontend.numpy.call_arguments import Arguments, number, tensor
-from polyopt.frontend.numpy.table_rules import Rule
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import forced, settled, store, stored
 from polyopt.frontend.subscripts.basic import Cut, Part, Stepped
@@ -249,6 +248,3 @@ def widen(b: Builder, target: Tensor, item: Operandish, loc: Loc | None) -> None
         refuse("PO0144", f"a list of {target.dtype} gets an item of {dtype}", loc, hint)
     wide = common_pair((dtype, False), (target.dtype, False), loc)
     b.facts.set_width(place, wide, item.weak and buffer.weak, loc)
-
-
-METHODS: dict[str, Rule] = {"tolist": tolist}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from polyopt.frontend.numpy.table import METHODS, functions
+from polyopt.frontend.numpy.table import FUNCTIONS, METHODS, functions, method_rule
+from polyopt.frontend.numpy.table_rules import OnMasked, Written
 from tests.unit.frontend.harness import agree
 
 
@@ -300,10 +302,17 @@ def test_function_equals_numpy(func: Callable[..., object], size: int) -> None:
     agree(func, np.random.default_rng(size).standard_normal((size, size + 1)))
 
 
+def is_rule(found: object) -> bool:
+    return isinstance(found, OnMasked | Written) or inspect.isfunction(found)
+
+
 def test_tables_name_real_functions() -> None:
     for name in functions():
         function: object = np
         for part in name.split("."):
             function = getattr(function, part)
         assert callable(function)
-    assert all(hasattr(np.ndarray, name) for name in METHODS)
+        assert is_rule(FUNCTIONS[name].rule)
+    for name in METHODS:
+        assert callable(getattr(np.ndarray, name))
+        assert is_rule(method_rule(name))
