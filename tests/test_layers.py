@@ -71,7 +71,9 @@ LAYERS: dict[str, set[str]] = {
         "schedule", "targets", "pipeline", "specialize", "aliasing", "building", "compiled",
         "hosting", "tuning", "verifying",
     },
-    "tracing": {"errors", "ir", "frontend", "runtime", "specialize", "api", "compiled", ""},
+    "tracing": {
+        "errors", "ir", "capture", "frontend", "runtime", "specialize", "api", "compiled", "",
+    },
     "report": {*_COMPILER, "model", "schedule", "transforms", "strategy"},
     "cli": {
         *_COMPILER, "", "frontend", "schedule", "schedulefile", "transforms", "targets", "pipeline",

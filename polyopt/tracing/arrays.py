@@ -16,8 +16,8 @@ import numpy as np
 from polyopt.errors import FrontendError
 from polyopt.frontend.numpy.table import METHODS
 from polyopt.frontend.syntax.annotations import Annotation
-from polyopt.tracing import broadcasting, recording, shapes
-from polyopt.tracing.nodes import BINARY, COMPARE, Array, Captured, Node, Operator
+from polyopt.tracing import broadcasting, recording
+from polyopt.tracing.nodes import BINARY, COMPARE, MOVES, Array, Captured, Node, Operator
 from polyopt.tracing.places import here, refuse
 from polyopt.tracing.sizes import Extent, Shape, Size, is_extent, is_polynomial, times
 from polyopt.tracing.subscripting import is_plain
@@ -429,7 +429,7 @@ def record(function: Callable[..., object], *args: object, **options: object) ->
         {name: operand(value) for name, value in options.items()},
     )
     result = _lazies(found)
-    if function in shapes.MOVES and args and isinstance(args[0], LazyArray):
+    if function in MOVES and args and isinstance(args[0], LazyArray):
         rest = tuple(operand(value) for value in args[1:])
         args[0]._lend(result, lambda node: recording.call(function, node, *rest, **options))
     return result if out is None else _written(out, result)
@@ -439,7 +439,7 @@ def _filled(args: tuple[object, ...]) -> tuple[object, ...]:
     """Write the extent that -1 stands for, where it is a plain size."""
     if len(args) < 2 or not isinstance(args[0], LazyArray):
         return args
-    found = shapes.reshape(operand(args[0]), args[1])
+    found = recording.call(np.reshape, operand(args[0]), operand(args[1])).shape
     if not all(is_polynomial(extent) for extent in found):
         return args
     return (args[0], found, *args[2:])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from polyopt.tracing.nodes import Node
 from polyopt.tracing.places import refuse
-from polyopt.tracing.sizes import Extent, Shape, Size, as_extent, is_extent, is_polynomial
+from polyopt.tracing.sizes import Extent, Shape, Size, is_polynomial
 
 
 def shape_of(value: object) -> Shape:
@@ -57,37 +57,3 @@ def _may_equal(left: Extent, right: Extent) -> bool:
     if isinstance(left, int) or isinstance(right, int):
         return isinstance(left, Size) or isinstance(right, Size)
     return not (is_polynomial(left) and is_polynomial(right))
-
-
-def require_equal(left: Extent, right: Extent, what: str) -> None:
-    """Refuse two extents that cannot be the same."""
-    if not _may_equal(left, right):
-        refuse("PO0140", f"{what}: {left} is not {right}")
-
-
-def axis_of(axis: object, rank: int) -> int:
-    """Return an axis counted from 0."""
-    if not is_extent(axis) or isinstance(axis, Size):
-        refuse("PO0151", f"the axis {axis!r} is no integer")
-    found = as_extent(axis)
-    assert isinstance(found, int)
-    if not -rank <= found < rank:
-        refuse("PO0153", f"axis {found} of an array with {rank} dimensions")
-    return found % rank
-
-
-def axes_of(axis: object, rank: int) -> tuple[int, ...]:
-    """Return an `axis` argument counted from 0; None is all axes."""
-    if axis is None:
-        return tuple(range(rank))
-    parts = axis if isinstance(axis, tuple | list) else (axis,)
-    return tuple(axis_of(part, rank) for part in parts)
-
-
-def dims_of(shape: object) -> Shape:
-    """Return a `shape` argument as extents."""
-    parts = shape if isinstance(shape, tuple | list) else (shape,)
-    for part in parts:
-        if not is_extent(part):
-            refuse("PO0151", f"the size {part!r} is no integer")
-    return tuple(as_extent(part) for part in parts)

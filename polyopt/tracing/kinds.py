@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from functools import lru_cache
-from typing import TypeAlias
 
 import numpy as np
 
@@ -80,40 +78,3 @@ def known(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
         hint = "use bool, 8 to 64 bit integers, float16 to float64, complex64 or complex128"
         refuse("PO0143", f"lazy arrays of {dtype} are not supported", hint=hint)
     return dtype
-
-
-def elementwise(
-    function: Callable[..., object], operands: tuple[object, ...], keywords: Mapping[str, object]
-) -> tuple[tuple[np.dtype[np.generic], bool], ...]:
-    """Return the element types of an elementwise operation's results."""
-    keys = tuple(_key(value) for value in operands)
-    if keywords or None in keys:
-        return _types(run(function, operands, keywords))
-    return _elementwise(function, keys)
-
-
-_Key: TypeAlias = tuple[np.dtype[np.generic], bool]
-
-
-def _key(value: object) -> _Key | None:
-    if isinstance(value, Node):
-        return value.kind.dtype, value.kind.weak
-    if isinstance(value, np.generic):
-        return value.dtype, False
-    if isinstance(value, bool | float | complex):
-        return np.dtype(type(value)), True
-    return None  # the value of a Python integer decides whether it fits
-
-
-@lru_cache(maxsize=4096)
-def _elementwise(
-    function: Callable[..., object], keys: tuple[_Key, ...]
-) -> tuple[tuple[np.dtype[np.generic], bool], ...]:
-    operands = (_sample_of(Kind((), dtype, weak)) for dtype, weak in keys)
-    return _types(run(function, tuple(operands), {}))
-
-
-def _types(result: object) -> tuple[tuple[np.dtype[np.generic], bool], ...]:
-    if isinstance(result, tuple):
-        return tuple(element_type(part) for part in result)
-    return (element_type(result),)

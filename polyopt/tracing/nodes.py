@@ -25,6 +25,12 @@ BINARY = {
 COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 """Python's operators by the names of their methods."""
 
+MOVES = frozenset([
+    np.transpose, np.swapaxes, np.moveaxis, np.expand_dims, np.squeeze, np.reshape, np.ravel,
+    np.broadcast_to, np.flip, np.flipud, np.fliplr, np.diagonal,
+])  # fmt: skip
+"""NumPy's functions that give views."""
+
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:

@@ -15,8 +15,9 @@ import numpy as np
 from polyopt.dataclass import dataclass, field
 from polyopt.errors import Loc
 from polyopt.ir.types import dtype_of
-from polyopt.tracing import shapes, writing
+from polyopt.tracing import writing
 from polyopt.tracing.nodes import (
+    MOVES,
     Call,
     Captured,
     Kind,
@@ -38,7 +39,7 @@ from polyopt.tracing.subscripting import is_plain
 
 DEEPEST = 8  # operations in one expression, one inside the other
 
-_INLINED = shapes.MOVES | {np.where, np.clip, np.roll, np.pad, np.real, np.imag}
+_INLINED = MOVES | {np.where, np.clip, np.roll, np.pad, np.real, np.imag}
 _TAKEN = frozenset(
     ("np", "po", "ml_dtypes", "abs", "min", "max", "float", "int", "bool", "complex")
 )
@@ -331,7 +332,7 @@ def _is_fresh(node: Node) -> bool:
         case Store() | Operator() | Loops() | Method():
             return True
         case Call(function=function):
-            return function not in shapes.MOVES and function not in (np.real, np.imag)
+            return function not in MOVES and function not in (np.real, np.imag)
         case _:
             return False
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from polyopt.tracing import broadcasting, kinds, shapes
+from polyopt.tracing import broadcasting, kinds
 from polyopt.tracing.nodes import (
     Array,
     Call,
@@ -27,7 +27,7 @@ from polyopt.tracing.nodes import (
     leaves,
 )
 from polyopt.tracing.places import here, refuse
-from polyopt.tracing.probing import Found, probe
+from polyopt.tracing.reading import Found, results
 from polyopt.tracing.sizes import Shape, Size, Unknown, atom
 from polyopt.tracing.subscripting import selected
 
@@ -70,13 +70,13 @@ def call_any(
 ) -> Node | tuple[Node, ...]:
     """Return the node, or the nodes, of a call's results."""
     _check_operands(operands, keywords)
-    if function is np.matmul:
-        return _ruled(function, operands, keywords)
-    if isinstance(function, np.ufunc):
-        return _elementwise(function, operands, keywords)
-    if function in shapes.RULES:
-        return _ruled(function, operands, keywords)
-    return _probed(function, operands, keywords)
+    op = Call(function)
+    found, several = results(op, operands, keywords)
+    if not several:
+        return _made(op, operands, found[0], keywords)
+    parts = tuple(Kind((), part.dtype) for part in found)
+    whole = make(op, operands, Kind((len(parts),), np.dtype(np.float64)), keywords, parts)
+    return tuple(_made(Part(n), (whole,), part) for n, part in enumerate(found))
 
 
 def _check_operands(operands: tuple[object, ...], keywords: Mapping[str, object]) -> None:
@@ -87,77 +87,21 @@ def _check_operands(operands: tuple[object, ...], keywords: Mapping[str, object]
             refuse("PO0151", f"the operand {value!r}")
 
 
-def _elementwise(
-    function: Callable[..., object], operands: tuple[object, ...], keywords: Mapping[str, object]
-) -> Node | tuple[Node, ...]:
-    shape = shapes.elementwise(*operands)
-    types = kinds.elementwise(function, operands, keywords)
-    found = tuple(Kind(shape, dtype, weak and shape == ()) for dtype, weak in types)
-    return _results(Call(function), operands, keywords, found, len(found) > 1)
-
-
 def operator(op: Operator, *operands: object) -> Node:
     """Return the node of a Python operator."""
-    if op.text == "@":
-        shape = shapes.matmul(*operands)
-        dtype, _ = kinds.element_type(kinds.run(op.function, operands, {}))
-        return make(op, operands, Kind(shape, dtype))
-    shape = shapes.elementwise(*operands)
-    ((dtype, weak),) = kinds.elementwise(op.function, operands, {})
-    return make(op, operands, Kind(shape, dtype, weak and shape == ()))
+    ((found,), _) = results(op, operands, {})
+    return _made(op, operands, found)
 
 
-def _ruled(
-    function: Callable[..., object], operands: tuple[object, ...], keywords: Mapping[str, object]
+def _made(
+    op: Op, operands: tuple[object, ...], found: Found, keywords: Mapping[str, object] | None = None
 ) -> Node:
-    try:
-        shape = shapes.RULES[function](*operands, **keywords)
-    except TypeError as error:
-        refuse("PO0151", f"the arguments of `{getattr(function, '__name__', '')}`: {error}")
-    first = operands[0] if operands else None
-    if function in shapes.KEEPS_TYPE and isinstance(first, Node):
-        return make(Call(function), operands, Kind(shape, first.dtype), keywords)
-    dtype, _ = kinds.element_type(kinds.run(function, operands, keywords))
-    return make(Call(function), operands, Kind(shape, dtype), keywords)
-
-
-def _probed(
-    function: Callable[..., object], operands: tuple[object, ...], keywords: Mapping[str, object]
-) -> Node | tuple[Node, ...]:
-    found, several = probe(function, operands, keywords)
-    if not several and None in found[0].shape:
-        return _open(Call(function), operands, keywords, found[0])
-    if any(None in part.shape for part in found):
-        name = getattr(function, "__name__", str(function))
-        refuse("PO0803", f"the shapes of the results of `{name}` depend on values")
-    plain = tuple(
-        Kind(tuple(e for e in part.shape if e is not None), part.dtype, part.weak) for part in found
-    )
-    return _results(Call(function), operands, keywords, plain, several)
-
-
-def _results(
-    op: Op,
-    operands: tuple[object, ...],
-    keywords: Mapping[str, object],
-    found: tuple[Kind, ...],
-    several: bool,
-) -> Node | tuple[Node, ...]:
-    if not several:
-        return make(op, operands, found[0], keywords)
-    whole = make(op, operands, Kind((len(found),), np.dtype(np.float64)), keywords, found)
-    return tuple(make(Part(n), (whole,), kind) for n, kind in enumerate(found))
-
-
-def _open(
-    op: Op, operands: tuple[object, ...], keywords: Mapping[str, object], found: Found
-) -> Node:
-    """Return a node some of whose extents only its value tells."""
+    """Return the node of a result; its value tells the extents that nothing else does."""
     node = make(op, operands, Kind((), found.dtype), keywords)
     shape = tuple(
         atom(Unknown(node, d)) if extent is None else extent for d, extent in enumerate(found.shape)
     )
-    object.__setattr__(node, "kind", Kind(shape, found.dtype))  # the extents name the node itself
+    object.__setattr__(node, "kind", Kind(shape, found.dtype, found.weak))  # may name the node
     return node
 
 
@@ -172,7 +116,7 @@ def subscript(node: Node, key: object) -> Node:
         refuse("PO0140", "a mask together with other subscripts", hint=hint)
     rest = node.shape[len(mask.shape) :]
     broadcasting.broadcast(node.shape[: len(mask.shape)], mask.shape)
-    return _open(Subscript(), (node, mask), {}, Found((None, *rest), node.dtype, False))
+    return _made(Subscript(), (node, mask), Found((None, *rest), node.dtype))
 
 
 def store(node: Node, key: object, value: object) -> Node:

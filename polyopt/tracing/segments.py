@@ -12,8 +12,8 @@ import numpy as np
 
 from polyopt.dataclass import dataclass
 from polyopt.never import assert_never
-from polyopt.tracing import shapes
 from polyopt.tracing.nodes import (
+    MOVES,
     Call,
     Captured,
     Loops,
@@ -95,7 +95,7 @@ def _cost(node: Node) -> float:
         case Call(function=np.ufunc() as function):
             return 2 if function is np.matmul else 0.1
         case Call(function=function):
-            return 0.1 if function in shapes.MOVES else 2
+            return 0.1 if function in MOVES else 2
         case Operator() | Subscript() | Part() | Method() | SizeValue():
             return 0.1
         case Placeholder() | Captured():

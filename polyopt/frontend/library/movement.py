@@ -96,7 +96,8 @@ def _without(arr: Any, obj: Any) -> Any:
 
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
     """The subscripts of a position in the order of memory."""
-    return tuple([indices // math.prod(shape[d + 1 :]) % shape[d] for d in range(len(shape))])
+    places = indices + np.int64(0)
+    return tuple([places // math.prod(shape[d + 1 :]) % shape[d] for d in range(len(shape))])
 
 
 def diag_indices(n: Any, ndim: int = 2) -> Any:

@@ -170,7 +170,9 @@ def _own(d: int, rank: int, extent: Expr) -> By:
 
 def ix_(b: Builder, args: Arguments) -> Value:
     """np.ix_ of integer arrays"""
-    found = [_positions(b, value, "np.ix_", args.loc).index for value in args.values]
+    found = [_array(b, value, args.loc) for value in args.values]
+    for array in found:
+        _positions(b, array, "np.ix_", args.loc)
     rank = len(found)
     result: list[Value] = []
     for d, array in enumerate(found):

@@ -106,7 +106,7 @@ def test_einsum_of_concrete_arrays(rng):
     same(po.einsum("ij,jk->ik", a, b), a @ b)
     same(po.einsum("ij,jk->ik", a[:1], b[:, ::-1]), a[:1] @ b[:, ::-1])
     same(po.einsum("ij->j", a.astype("f4")), a.astype("f4").sum(0))
-    with pytest.raises(po.PolyoptError, match="3 terms for 2 operands"):
+    with pytest.raises(po.PolyoptError, match="of 2 arrays with 3 subscripts"):
         po.einsum("ij,jk,kl", a, b)
 
 
