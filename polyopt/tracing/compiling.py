@@ -21,8 +21,8 @@ from polyopt.tracing.broadcasting import show
 from polyopt.tracing.declaring import as_lazy
 from polyopt.tracing.nodes import Node, Placeholder, reachable
 from polyopt.tracing.places import refuse
-from polyopt.tracing.sizes import Name as SizeName
-from polyopt.tracing.sizes import Size, minus, named, value_of
+from polyopt.tracing.program import told
+from polyopt.tracing.sizes import Extent, Size, value_of
 from polyopt.tracing.stages import Graph, Stage, build
 
 
@@ -158,15 +158,10 @@ def _sizes(inputs: Sequence[Node], values: Sequence[object]) -> dict[str, int]:
     return sizes
 
 
-def _learn(sizes: dict[str, int], extent: object, found: int, plain: bool) -> None:
-    if not isinstance(extent, Size):
-        return
-    for monomial, coefficient in extent.terms:
-        if len(monomial) == 1 and coefficient == 1 and isinstance(monomial[0], SizeName):
-            text = monomial[0].text
-            rest = minus(extent, named(text))
-            if text not in sizes and isinstance(rest, int) and (rest == 0 or not plain):
-                sizes[text] = found - rest
+def _learn(sizes: dict[str, int], extent: Extent, found: int, plain: bool) -> None:
+    for text, rest in told(extent):
+        if text not in sizes and (rest == 0 or not plain):
+            sizes[text] = found - rest
 
 
 # -- structure --------------------------------------------------------------------------------

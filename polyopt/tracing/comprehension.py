@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from polyopt.dataclass import dataclass
-from polyopt.tracing import kinds, recording
+from polyopt.tracing import recording
 from polyopt.tracing.arrays import LazyArray
 from polyopt.tracing.loopnest import Nest
 from polyopt.tracing.nodes import Kind, Loops, Node
@@ -29,8 +29,8 @@ from polyopt.tracing.terms import (
     affine,
     bound,
     parts_of,
-    sample_of,
     term,
+    type_of,
 )
 
 _Extents = dict[Index, Extent]
@@ -51,9 +51,8 @@ class Comprehension:
         for one in _unguarded(found):
             _check_inside(one, extents)
         arrays = _arrays(found)
-        sample = sample_of(found)
-        dtype, _ = kinds.element_type(sample)
-        nest = Nest(outer, found, extents, arrays, kinds.known(dtype))
+        dtype = recording.known(type_of(found))
+        nest = Nest(outer, found, extents, arrays, dtype)
         shape = tuple(extents[index] for index in outer)
         return LazyArray(recording.make(Loops(nest), nest.operands, Kind(shape, dtype)))
 

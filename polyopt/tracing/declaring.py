@@ -9,7 +9,6 @@ import numpy as np
 from polyopt.frontend.syntax.annotations import Annotation
 from polyopt.tracing import recording
 from polyopt.tracing.arrays import LazyArray
-from polyopt.tracing.kinds import known
 from polyopt.tracing.nodes import Kind, Placeholder
 from polyopt.tracing.places import refuse
 from polyopt.tracing.sizes import Extent, Shape, Size, as_extent, is_extent, parse
@@ -64,7 +63,7 @@ def _element_type(dtype: object) -> np.dtype[np.generic]:
     if dtype is None:
         refuse("PO0806", "the element type of an input is not given")
     try:
-        return known(np.dtype(dtype))  # type: ignore[call-overload]
+        return recording.known(np.dtype(dtype))  # type: ignore[call-overload]
     except TypeError:
         refuse("PO0806", f"{dtype!r} is no element type")
 

@@ -24,7 +24,7 @@ from polyopt.tracing.nodes import (
     Store,
     Subscript,
 )
-from polyopt.tracing.sizes import Extent, Extreme, Name, Quotient, Size, Unknown
+from polyopt.tracing.sizes import Extent, Size, Unknown, value_of
 
 
 def evaluate(
@@ -87,23 +87,9 @@ def _operand(value: object, values: Mapping[int, object], names: Mapping[str, in
 
 
 def _extent(extent: Extent, values: Mapping[int, object], names: Mapping[str, int]) -> int:
-    if isinstance(extent, int):
-        return extent
-    total = 0
-    for monomial, coefficient in extent.terms:
-        for part in monomial:
-            match part:
-                case Name(text=text):
-                    coefficient *= names[text]
-                case Unknown(node=node, dim=dim):
-                    coefficient *= np.shape(values[id(node)])[dim]  # type: ignore[call-overload]
-                case Quotient(left=left, right=right, remainder=rest):
-                    a, c = _extent(left, values, names), _extent(right, values, names)
-                    coefficient *= a % c if rest else a // c
-                case Extreme(left=left, right=right, least=least):
-                    a, c = _extent(left, values, names), _extent(right, values, names)
-                    coefficient *= min(a, c) if least else max(a, c)
-                case _:
-                    assert_never(part)
-        total += coefficient
-    return total
+    def shape_of(part: Unknown) -> int:
+        return np.shape(values[id(part.node)])[part.dim]  # type: ignore[call-overload, no-any-return]
+
+    found = value_of(extent, names, shape_of)
+    assert found is not None
+    return found

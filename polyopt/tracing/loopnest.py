@@ -13,7 +13,7 @@ import numpy as np
 
 from polyopt.dataclass import dataclass, field
 from polyopt.never import assert_never
-from polyopt.tracing import kinds, writing
+from polyopt.tracing import writing
 from polyopt.tracing.nodes import Array, LoopNest, Node
 from polyopt.tracing.places import refuse
 from polyopt.tracing.sizes import Extent, Size
@@ -26,7 +26,7 @@ from polyopt.tracing.terms import (
     Reduce,
     Term,
     parts_of,
-    sample_of,
+    type_of,
 )
 
 
@@ -164,7 +164,7 @@ class _Writer:
     def _stored(self, value: Reduce, original: Reduce, scope: tuple[Index, ...]) -> Term:
         free = tuple(index for index in scope if _mentions(original, index))
         name = self._name(original, "part")
-        dtype, _ = kinds.element_type(sample_of(original))
+        dtype = type_of(original)
         self._allocate(name, [self.nest.extents[index] for index in free] or [1], dtype, 1)
         depth = self._loops(free, 1)
         target = self._target(name, free)

@@ -171,7 +171,7 @@ class _Writer:
                     self._learn(node, dim, extent, plain)
 
     def _learn(self, node: Node, dim: int, extent: Extent, plain: bool) -> None:
-        for text, rest in _told(extent):
+        for text, rest in told(extent):
             if text in self.sizes or (plain and rest):
                 continue
 
@@ -345,7 +345,7 @@ def _annotation(kind: Kind) -> str:
     return f'{text}["{", ".join(str(extent) for extent in kind.shape)}"]'
 
 
-def _told(extent: Extent) -> Iterator[tuple[str, int]]:
+def told(extent: Extent) -> Iterator[tuple[str, int]]:
     """Yield the names that an extent tells: `N` itself, `N + 1`."""
     for monomial, coefficient in () if isinstance(extent, int) else extent.terms:
         if len(monomial) == 1 and coefficient == 1 and isinstance(monomial[0], Name):
@@ -356,7 +356,7 @@ def _told(extent: Extent) -> Iterator[tuple[str, int]]:
 
 def names_told(nodes: Iterable[Node]) -> set[str]:
     """Return the names of sizes that the shapes of arrays tell."""
-    return {text for node in nodes for extent in node.shape for text, _ in _told(extent)}
+    return {text for node in nodes for extent in node.shape for text, _ in told(extent)}
 
 
 def names_needed(nodes: Iterable[Node]) -> set[str]:

@@ -90,6 +90,12 @@ def results(
         raise
 
 
+def kind_of(op: Call | Operator, *operands: object) -> Kind:
+    """Return the kind of an operation on numbers, which gives one."""
+    ((found,), _) = results(op, operands, {})
+    return Kind((), found.dtype, found.weak)
+
+
 # -- operands ---------------------------------------------------------------------------------
 
 
@@ -109,7 +115,7 @@ def _described(value: object) -> object:
     match value:
         case Node():
             return value.kind
-        case Size():
+        case Size() | Kind():
             return value
         case tuple():
             return tuple(map(_described, value))
@@ -200,6 +206,8 @@ _ARITHMETIC: dict[BinaryOp, Callable[[Extent, Extent], Extent]] = {
 def _value(sizes: _Sizes, described: object) -> Value:
     """Return an operand as the front end's value."""
     match described:
+        case Kind(shape=(), dtype=np.dtype(kind="i"), weak=True):
+            return Number(Param("[number]"), True)
         case Kind(shape=(), dtype=dtype, weak=weak):
             return Number(Symbol("number", dtype_of(dtype)), weak)
         case Kind(shape=shape, dtype=dtype):

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from polyopt.tracing import broadcasting, kinds
+from polyopt.ir.types import DType
+from polyopt.tracing import broadcasting
 from polyopt.tracing.nodes import (
     Array,
     Call,
@@ -45,10 +46,17 @@ def make(
     return Node(op, operands, tuple((keywords or {}).items()), kind, here(), kinds)
 
 
+def known(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
+    """Return a supported dtype; refuse others."""
+    if dtype.name not in DType._value2member_map_ or not dtype.isnative:
+        hint = "use bool, 8 to 64 bit integers, float16 to float64, complex64 or complex128"
+        refuse("PO0143", f"lazy arrays of {dtype} are not supported", hint=hint)
+    return dtype
+
+
 def captured(array: Array, name: str | None = None) -> Node:
     """Return the node of a concrete array."""
-    dtype = kinds.known(array.dtype)
-    return make(Captured(array, name), (), Kind(array.shape, dtype))
+    return make(Captured(array, name), (), Kind(array.shape, known(array.dtype)))
 
 
 def size_value(size: Size) -> Node:
@@ -124,11 +132,14 @@ def store(node: Node, key: object, value: object) -> Node:
     target = selected(node.shape, key)
     if target is not None:
         _require_fits(target, broadcasting.shape_of(value))
-    dtype, _ = kinds.element_type(kinds.sample(value))
-    if dtype.kind == "c" and node.dtype.kind != "c":
-        refuse("PO0144", f"{dtype} values do not go into an array of {node.dtype}",
-               hint="take `.real`")  # fmt: skip
+    if node.dtype.kind != "c" and any(map(_is_complex, leaves(value))):
+        hint = "take `.real`"
+        refuse("PO0144", f"complex values do not go into an array of {node.dtype}", hint=hint)
     return make(Store(), (node, key, value), node.kind)
+
+
+def _is_complex(value: object) -> bool:
+    return isinstance(value, complex) or getattr(getattr(value, "dtype", None), "kind", "") == "c"
 
 
 def _require_fits(target: Shape, given: Shape) -> None:
@@ -147,7 +158,7 @@ def _require_fits(target: Shape, given: Shape) -> None:
 def astype(node: Node, dtype: object) -> Node:
     """Return `node.astype(dtype)`."""
     try:
-        found = kinds.known(np.dtype(dtype))  # type: ignore[call-overload]
+        found = known(np.dtype(dtype))  # type: ignore[call-overload]
     except TypeError:
         refuse("PO0143", f"{dtype!r} is no element type", hint="use np.float32, np.int64, bool")
     return make(Method("astype"), (node, found), Kind(node.shape, found))

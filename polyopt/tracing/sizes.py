@@ -401,14 +401,19 @@ def is_polynomial(extent: Extent) -> bool:
     return all(isinstance(part, Name) for monomial, _ in extent.terms for part in monomial)
 
 
-def value_of(extent: Extent, names: Mapping[str, int]) -> int | None:
-    """Return the number for given sizes, None where it depends on others."""
+def value_of(
+    extent: Extent, names: Mapping[str, int], shape_of: Callable[[Unknown], int] | None = None
+) -> int | None:
+    """Return the number for given sizes, None where it depends on others.
+
+    `shape_of` tells extents that no name gives.
+    """
     if isinstance(extent, int):
         return extent
     total = 0
     for monomial, coefficient in extent.terms:
         for part in monomial:
-            found = _atom_value(part, names)
+            found = _atom_value(part, names, shape_of)
             if found is None:
                 return None
             coefficient *= found
@@ -416,19 +421,21 @@ def value_of(extent: Extent, names: Mapping[str, int]) -> int | None:
     return total
 
 
-def _atom_value(part: Atom, names: Mapping[str, int]) -> int | None:
+def _atom_value(
+    part: Atom, names: Mapping[str, int], shape_of: Callable[[Unknown], int] | None
+) -> int | None:
     match part:
         case Name(text=text):
             return names.get(text)
         case Unknown():
-            return None
+            return None if shape_of is None else shape_of(part)
         case Quotient(left=left, right=right, remainder=rest):
-            a, c = value_of(left, names), value_of(right, names)
+            a, c = (value_of(side, names, shape_of) for side in (left, right))
             if a is None or not c:
                 return None
             return a % c if rest else a // c
         case Extreme(left=left, right=right, least=least):
-            a, c = value_of(left, names), value_of(right, names)
+            a, c = (value_of(side, names, shape_of) for side in (left, right))
             if a is None or c is None:
                 return None
             return min(a, c) if least else max(a, c)

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from polyopt.dataclass import dataclass
-from polyopt.tracing import kinds
-from polyopt.tracing.nodes import BINARY, COMPARE, Node
+from polyopt.tracing import reading
+from polyopt.tracing.nodes import BINARY, COMPARE, Call, Kind, Node, Operator
 from polyopt.tracing.places import refuse
 from polyopt.tracing.sizes import Extent, Size, as_extent, is_extent, minus, plus, times
 
@@ -320,18 +320,24 @@ def parts_of(value: Term) -> Iterator[Term]:
             return
 
 
-def sample_of(value: Term) -> object:
-    """Return a value of the term's type."""
+def type_of(value: Term) -> np.dtype[np.generic]:
+    """Return the element type of an array of the term."""
+    found = _kind(value)
+    return found.dtype if isinstance(found, Kind) else np.asarray(found).dtype
+
+
+def _kind(value: Term) -> object:
+    """Return the kind of a term, or the constant that it is."""
     match value:
-        case Index() | Affine():
-            return 1
         case Element(node=node):
-            return node.dtype.type(0 if node.dtype.kind in "iu" else 1)
+            return Kind((), node.dtype)
+        case Index() | Affine() | Number(value=Size()):
+            return Kind((), np.dtype(np.int64), True)
         case Number(value=number):
-            return 1 if isinstance(number, Size) else number
-        case Apply(function=function, operands=operands):
-            found = kinds.run(function, tuple(sample_of(part) for part in operands), {})
-            return found[()] if isinstance(found, np.ndarray) else found
+            return number
+        case Apply(function=function, text=text, operands=operands):
+            op = Call(function) if text is None else Operator(text, function)
+            return reading.kind_of(op, *map(_kind, operands))
         case Reduce(combine=combine, body=body):
             assert isinstance(combine, np.ufunc)
-            return combine.reduce(np.full(1, sample_of(body)))
+            return reading.kind_of(Call(combine.reduce), Kind((1,), type_of(body)))
