@@ -226,20 +226,15 @@ class _Writer:
             name = writing.name(self.names[index])
             factor = abs(coefficient)
             part = name if factor == 1 else ast.BinOp(ast.Constant(factor), ast.Mult(), name)
-            if found is None:
-                found = ast.UnaryOp(ast.USub(), part) if coefficient < 0 else part
-            else:
-                found = ast.BinOp(found, ast.Sub() if coefficient < 0 else ast.Add(), part)
+            found = writing.added(found, part, coefficient < 0)
         offset = value.offset
         if isinstance(offset, Size):
-            shift = writing.name(self.names[offset])
-            return shift if found is None else ast.BinOp(found, ast.Add(), shift)
+            return writing.added(found, writing.name(self.names[offset]), False)
         if found is None:
             return writing.constant(offset)
         if offset == 0:
             return found
-        op: ast.operator = ast.Sub() if offset < 0 else ast.Add()
-        return ast.BinOp(found, op, ast.Constant(abs(offset)))
+        return writing.added(found, ast.Constant(abs(offset)), offset < 0)
 
     def _applied(self, value: Apply) -> ast.expr:
         parts = [self._tree(part) for part in value.operands]

@@ -159,12 +159,16 @@ def extent(value: Extent, node: WriteNode, size: WriteName) -> ast.expr:
         product = factors[0]
         for factor in factors[1:]:
             product = ast.BinOp(product, ast.Mult(), factor)
-        if found is None:
-            found = ast.UnaryOp(ast.USub(), product) if coefficient < 0 else product
-        else:
-            found = ast.BinOp(found, ast.Sub() if coefficient < 0 else ast.Add(), product)
+        found = added(found, product, coefficient < 0)
     assert found is not None
     return found
+
+
+def added(total: ast.expr | None, part: ast.expr, is_less: bool) -> ast.expr:
+    """Return the sum, or with `is_less` the difference; None is nothing yet."""
+    if total is None:
+        return ast.UnaryOp(ast.USub(), part) if is_less else part
+    return ast.BinOp(total, ast.Sub() if is_less else ast.Add(), part)
 
 
 def _atom(part: Atom, node: WriteNode, size: WriteName) -> ast.expr:

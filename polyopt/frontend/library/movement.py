@@ -26,6 +26,38 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
     )
 
 
+def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    """Put one dimension before the one at `start`."""
+    one = axis + a.ndim if axis < 0 else axis
+    place = start + a.ndim if start < 0 else start
+    return np.moveaxis(a, one, place - 1 if one < place else place)
+
+
+def flipud(m: Any) -> Any:
+    """Turn the rows around."""
+    return np.flip(m, 0)
+
+
+def fliplr(m: Any) -> Any:
+    """Turn the columns around."""
+    return np.flip(m, 1)
+
+
+def dstack(tup: Any) -> Any:
+    """Put arrays one behind the other."""
+    return np.concatenate([np.atleast_3d(a) for a in tup], axis=2)
+
+
+def diagflat(v: Any, k: Any = 0) -> Any:
+    """Return a matrix whose diagonal the elements are."""
+    return np.diag(np.ravel(v), k)
+
+
+def flatnonzero(a: Any) -> Any:
+    """Return the places of what is not zero, in the order of memory."""
+    return np.nonzero(np.ravel(a))[0]
+
+
 def append(arr: Any, values: Any, axis: Any = None) -> Any:
     """The values after those of the array."""
     return (

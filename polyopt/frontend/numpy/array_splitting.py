@@ -27,7 +27,7 @@ from polyopt.frontend.numpy.call_arguments import (
     size,
     tensor,
 )
-from polyopt.frontend.numpy.joining import arrays_of, joined
+from polyopt.frontend.numpy.joining import joined
 from polyopt.frontend.numpy.table_rules import Rule
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import forced
@@ -140,24 +140,6 @@ def tile(b: Builder, args: Arguments) -> Value:
         for extent, count in zip(value.shape, counts, strict=True)
     )
     return merge(wide, groups, shape)
-
-
-def dstack(b: Builder, args: Arguments) -> Value:
-    """np.dstack"""
-    (arrays,) = args.take("tup")
-    return joined(b, [_deep(part) for part in arrays_of(b, arrays, args)], 2, args)
-
-
-def _deep(value: Tensor) -> Tensor:
-    match value.rank:
-        case 0:
-            return with_unit_axes(value, (0, 1, 2))
-        case 1:
-            return with_unit_axes(value, (0, 2))
-        case 2:
-            return with_unit_axes(value, (2,))
-        case _:
-            return value
 
 
 def block(b: Builder, args: Arguments) -> Value:

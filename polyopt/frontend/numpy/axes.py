@@ -8,7 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from polyopt.frontend.integers.affine_integers import times
-from polyopt.frontend.numpy.axis_reductions import normal_axes, with_unit_axes
+from polyopt.frontend.numpy.axis_reductions import (
+    at_least_vector,
+    normal_axes,
+    one_axis,
+    with_unit_axes,
+)
 from polyopt.frontend.numpy.call_arguments import Arguments, is_none, known_axes, known_int, tensor
 from polyopt.frontend.numpy.reshaping import permuted
 from polyopt.frontend.numpy.table_rules import Rule
@@ -33,8 +38,7 @@ def require_extent(b: Builder, args: Arguments) -> Value:
     """The library's `require_extent`: a check of the call"""
     array, axis, extent = args.take("a axis extent")
     value = forced(b, tensor(b, array, args.loc))
-    along = known_int(b, axis, "an axis", args.loc)
-    (along,) = normal_axes((along,), value.rank, args.loc)
+    along = one_axis(b, axis, value.rank, args.loc)
     wanted = integer(known_int(b, extent, "an extent", args.loc))
     equate(b, value.shape[along], wanted, "this function", args.loc)
     shape = tuple(wanted if d == along else e for d, e in enumerate(value.shape))
@@ -117,12 +121,8 @@ def _each(function: Callable[[Tensor], Tensor], *, always: bool = False) -> Rule
     return rule
 
 
-def _vector(value: Tensor) -> Tensor:
-    return with_unit_axes(value, (0,)) if value.rank == 0 else value
-
-
 def _matrix(value: Tensor) -> Tensor:
-    value = _vector(value)
+    value = at_least_vector(value)
     return with_unit_axes(value, (0,)) if value.rank == 1 else value
 
 
@@ -133,7 +133,7 @@ def _cube(value: Tensor) -> Tensor:
     return with_unit_axes(value, (2,)) if value.rank == 2 else value
 
 
-atleast_1d = _each(_vector)
+atleast_1d = _each(at_least_vector)
 atleast_2d = _each(_matrix)
 atleast_3d = _each(_cube)
 
@@ -146,20 +146,6 @@ def broadcast_arrays(b: Builder, args: Arguments) -> Value:
     common = broadcast(b, [part.shape for part in parts], args.name, args.loc)
     wide = (stretched(part, common) for part in parts)
     return Sequence(tuple(Tensor(w.shape, w.dtype, w.at, cost=w.cost) for w in wide))
-
-
-def rollaxis(b: Builder, args: Arguments) -> Value:
-    """np.rollaxis"""
-    array, axis, start = args.take("a axis", "start")
-    value = forced(b, tensor(b, array, args.loc))
-    (one,) = normal_axes((known_int(b, axis, "an axis", args.loc),), value.rank, args.loc)
-    to = 0 if is_none(start) else known_int(b, start, "start", args.loc)
-    if not -value.rank <= to <= value.rank:
-        refuse("PO0153", f"start {to} of an array with {value.rank} dimensions", args.loc)
-    to = to + value.rank if to < 0 else to
-    axes = [d for d in range(value.rank) if d != one]
-    axes.insert(to - 1 if one < to else to, one)
-    return permuted(value, axes)
 
 
 def moveaxis(b: Builder, args: Arguments) -> Value:
@@ -185,8 +171,7 @@ def unstack(b: Builder, args: Arguments) -> Value:
     """np.unstack along a dimension of known extent"""
     array, axis = args.take("x", "axis")
     value = forced(b, tensor(b, array, args.loc))
-    along = 0 if is_none(axis) else known_int(b, axis, "an axis", args.loc)
-    (along,) = normal_axes((along,), value.rank, args.loc)
+    along = one_axis(b, axis, value.rank, args.loc, 0)
     count = known_int(b, Number(value.shape[along], True), "the number of parts", args.loc)
     rest = tuple(e for d, e in enumerate(value.shape) if d != along)
 

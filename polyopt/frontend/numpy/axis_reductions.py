@@ -24,6 +24,7 @@ from polyopt.frontend.integers.affine_integers import (
     select,
     times,
 )
+from polyopt.frontend.numpy.call_arguments import is_none, known_int
 from polyopt.frontend.numpy.complexes import imag, real
 from polyopt.frontend.numpy.products import accumulator_dtype, folded, rounded
 from polyopt.frontend.numpy.ufuncs import UFUNCS
@@ -39,6 +40,7 @@ from polyopt.frontend.values.values import (
     Number,
     Operandish,
     Tensor,
+    Value,
     as_tensor,
     as_value,
 )
@@ -79,6 +81,20 @@ def normal_axes(axes: Sequence[int] | None, rank: int, loc: Loc | None) -> tuple
     if len(found) != len(axes):
         refuse("PO0153", f"an axis is named twice in {tuple(axes)}", loc)
     return tuple(sorted(found))
+
+
+def one_axis(
+    b: Builder, axis: Value, rank: int, loc: Loc | None, default: int | None = None
+) -> int:
+    """Return an `axis` argument counted from the front; `default` is what it is if not given."""
+    if default is None or not is_none(axis):
+        default = known_int(b, axis, "an axis", loc)
+    return normal_axes((default,), rank, loc)[0]
+
+
+def at_least_vector(value: Tensor) -> Tensor:
+    """Return a number as a vector of one element, arrays as they are."""
+    return with_unit_axes(value, (0,)) if value.rank == 0 else value
 
 
 def summation_dtype(name: str, dtype: DType) -> DType:

@@ -22,10 +22,10 @@ from polyopt.frontend.integers.affine_integers import (
     strip_casts,
 )
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.memory import settled
+from polyopt.frontend.program.memory import forced, settled
 from polyopt.frontend.syntax.argtypes import NeedConstant
 from polyopt.frontend.values.codes import refuse, refuse_raising
-from polyopt.frontend.values.constants import array_or_number
+from polyopt.frontend.values.constants import array_or_number, as_sequence, nested
 from polyopt.frontend.values.values import (
     Index,
     Known,
@@ -76,6 +76,14 @@ class Arguments:
 def tensor(b: Builder, value: Value, loc: Loc | None) -> Tensor:
     """Return the argument as an array (a number as one of rank 0)."""
     return as_tensor(array_or_number(b, value, loc))
+
+
+def array_of(b: Builder, value: Value, loc: Loc | None) -> Tensor:
+    """Return the argument as an array whose elements can be read; it may be written as a list."""
+    found = as_sequence(value)
+    if isinstance(found, Sequence):
+        return nested(b, found, None, loc)
+    return forced(b, tensor(b, found, loc))
 
 
 def number(b: Builder, value: Value, what: str, loc: Loc | None) -> Number:

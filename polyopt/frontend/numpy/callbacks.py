@@ -26,6 +26,7 @@ from polyopt.frontend.numpy.callback_table import (
     called_name,
     resolve,
 )
+from polyopt.frontend.numpy.creation import in_type
 from polyopt.frontend.numpy.reductions import reduction
 from polyopt.frontend.numpy.table_rules import Rule
 from polyopt.frontend.program.builder import Builder
@@ -35,7 +36,7 @@ from polyopt.frontend.program.statement_domains import Loop
 from polyopt.frontend.subscripts.compaction import total
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.constants import as_sequence, nested
-from polyopt.frontend.values.promote import cast, dtypes_of
+from polyopt.frontend.values.promote import dtypes_of
 from polyopt.frontend.values.shapes import equate
 from polyopt.frontend.values.values import (
     Buffer,
@@ -243,17 +244,11 @@ def _ufunc_rule(ufunc: np.ufunc) -> Rule | None:
         tensors = aligned(b, [as_tensor(value) for value in values], args.name, args.loc)
         call = _Call()
         for value, kind in zip(tensors, inputs, strict=True):
-            call.positional.append(call.operand(b, _converted(value, kind, args.loc)))
+            call.positional.append(call.operand(b, in_type(value, kind, args.loc)))
         shapes = (tensors[0].shape,) * ufunc.nout
         return _called(b, full, call, outputs, shapes, args.loc)
 
     return rule
-
-
-def _converted(value: Tensor, kind: DType, loc: Loc | None) -> Tensor:
-    if value.dtype is kind:
-        return value
-    return Tensor(value.shape, kind, lambda i: cast(value.at(i), kind, loc), cost=value.cost + 1)
 
 
 def _full_name(ufunc: np.ufunc) -> str | None:

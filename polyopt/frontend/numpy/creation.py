@@ -95,30 +95,28 @@ def _full(b: Builder, shape: Index, value: Value, kind: DType | None, loc: Loc |
     return filled(shape, cast(fill.expr, kind or fill.dtype, loc))
 
 
-def zeros_like(b: Builder, args: Arguments) -> Value:
-    """np.zeros_like"""
-    shape, kind = _like(b, args)
-    return filled(shape, _constant(0, kind))
+_LIKE = "dtype order subok shape device"
 
 
-def ones_like(b: Builder, args: Arguments) -> Value:
-    """np.ones_like"""
-    shape, kind = _like(b, args)
-    return filled(shape, _constant(1, kind))
+def _constants_like(value: int) -> Rule:
+    """Return the rule of np.zeros_like or np.ones_like."""
+
+    def rule(b: Builder, args: Arguments) -> Value:
+        array, kind, _, _, shape, _ = args.take("a", _LIKE)
+        extents_, found = _shape_like(b, array, kind, shape, args)
+        return filled(extents_, _constant(value, found))
+
+    return rule
+
+
+zeros_like = _constants_like(0)
+ones_like = _constants_like(1)
 
 
 def empty_like(b: Builder, args: Arguments) -> Value:
     """np.empty_like"""
-    shape, kind = _like(b, args)
-    return undefined(shape, kind)
-
-
-_LIKE = "dtype order subok shape device"
-
-
-def _like(b: Builder, args: Arguments) -> tuple[Index, DType]:
     array, kind, _, _, shape, _ = args.take("a", _LIKE)
-    return _shape_like(b, array, kind, shape, args)
+    return undefined(*_shape_like(b, array, kind, shape, args))
 
 
 def _shape_like(
@@ -174,6 +172,11 @@ def astype(b: Builder, args: Arguments) -> Value:
 def _real(x: Tensor) -> Tensor:
     """Return the real parts, which NumPy keeps of complex numbers, with a warning."""
     return Tensor(x.shape, real_dtype(x.dtype), lambda i: real(x.at(i)), cost=x.cost)
+
+
+def in_type(value: Tensor, kind: DType, loc: Loc | None) -> Tensor:
+    """Return `value`, or a copy of its elements where it has another type."""
+    return value if value.dtype is kind else converted(value, kind, loc)
 
 
 def converted(value: Tensor, kind: DType, loc: Loc | None) -> Tensor:

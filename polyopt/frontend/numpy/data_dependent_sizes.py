@@ -22,16 +22,15 @@ from polyopt.frontend.integers.affine_integers import (
     select,
 )
 from polyopt.frontend.integers.intervals import interval_of
-from polyopt.frontend.numpy.axis_reductions import normal_axes
-from polyopt.frontend.numpy.call_arguments import Arguments, is_none, known_int, size, tensor
-from polyopt.frontend.numpy.regrouping import ravel
+from polyopt.frontend.numpy.axis_reductions import one_axis
+from polyopt.frontend.numpy.call_arguments import Arguments, array_of, is_none, size
+from polyopt.frontend.numpy.regrouping import flat_vector
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.memory import forced, stored
+from polyopt.frontend.program.memory import stored
 from polyopt.frontend.subscripts.basic import Cut, Mask, Part
 from polyopt.frontend.subscripts.compaction import COUNT_CODE, positions
 from polyopt.frontend.subscripts.index_arrays import gathered
 from polyopt.frontend.values.codes import refuse
-from polyopt.frontend.values.constants import as_sequence, nested
 from polyopt.frontend.values.promote import cast
 from polyopt.frontend.values.shapes import equate
 from polyopt.frontend.values.values import Index, Masked, Sequence, Tensor, Value, cost_of, view_of
@@ -40,25 +39,12 @@ from polyopt.ir.scop import Reduction
 from polyopt.ir.types import DType
 
 
-def _array(b: Builder, value: Value, loc: Loc | None) -> Tensor:
-    found = as_sequence(value)
-    if isinstance(found, Sequence):
-        return nested(b, found, None, loc)
-    return forced(b, tensor(b, found, loc))
-
-
 def _flags(b: Builder, value: Value, loc: Loc | None) -> Tensor:
     """Return which elements are not zero."""
-    array = _array(b, value, loc)
+    array = array_of(b, value, loc)
     if array.dtype is DType.BOOL:
         return array
     return replace(array, dtype=DType.BOOL, at=lambda i: cast(array.at(i), DType.BOOL), view=None)
-
-
-def _flat(b: Builder, value: Tensor, loc: Loc | None) -> Tensor:
-    found = ravel(b, Arguments("ravel", (value,), {}, loc)) if value.rank != 1 else value
-    assert isinstance(found, Tensor)
-    return found
 
 
 def nonzero(b: Builder, args: Arguments) -> Value:
@@ -68,13 +54,6 @@ def nonzero(b: Builder, args: Arguments) -> Value:
     if flags.rank == 0:
         refuse("PO0140", "np.nonzero of a number", args.loc, "use np.atleast_1d")
     return Sequence(tuple(positions(b, flags, kept=False)))
-
-
-def flatnonzero(b: Builder, args: Arguments) -> Value:
-    """np.flatnonzero"""
-    (array,) = args.take("a")
-    flags = _flat(b, _flags(b, array, args.loc), args.loc)
-    return positions(b, flags, kept=False)[0]
 
 
 def argwhere(b: Builder, args: Arguments) -> Value:
@@ -99,12 +78,12 @@ def compress(b: Builder, args: Arguments) -> Value:
     condition, array, axis, out = args.take("condition a", "axis out")
     if not is_none(out):
         refuse("PO0151", "np.compress with `out=`", args.loc, "assign the result")
-    flags, value = _flags(b, condition, args.loc), _array(b, array, args.loc)
+    flags, value = _flags(b, condition, args.loc), array_of(b, array, args.loc)
     along = 0
     if is_none(axis):
-        value = _flat(b, value, args.loc)
+        value = flat_vector(b, value, args.loc)
     else:
-        (along,) = normal_axes((known_int(b, axis, "an axis", args.loc),), value.rank, args.loc)
+        along = one_axis(b, axis, value.rank, args.loc)
     if flags.rank != 1:
         refuse("PO0140", "np.compress takes a condition of one dimension", args.loc)
     parts: list[Part] = [*(Cut(None, None, 1) for _ in range(along)), Mask(flags)]
@@ -122,8 +101,8 @@ def compressed(b: Builder, args: Arguments) -> Value:
 def extract(b: Builder, args: Arguments) -> Value:
     """np.extract"""
     condition, array = args.take("condition arr")
-    flags = _flat(b, _flags(b, condition, args.loc), args.loc)
-    value = _flat(b, _array(b, array, args.loc), args.loc)
+    flags = flat_vector(b, _flags(b, condition, args.loc), args.loc)
+    value = flat_vector(b, array_of(b, array, args.loc), args.loc)
     equate(b, value.shape[0], flags.shape[0], "np.extract", args.loc)
     return Masked(value, flags)
 
@@ -131,7 +110,7 @@ def extract(b: Builder, args: Arguments) -> Value:
 def bincount(b: Builder, args: Arguments) -> Value:
     """np.bincount"""
     array, weights, least = args.take("x", "weights minlength")
-    numbers = _array(b, array, args.loc)
+    numbers = array_of(b, array, args.loc)
     if numbers.rank != 1 or not numbers.dtype.is_integer or numbers.dtype is DType.UINT64:
         hint = "give an array of one dimension of signed integers"
         refuse("PO0151", "np.bincount of this array", args.loc, hint)
@@ -151,7 +130,7 @@ def bincount(b: Builder, args: Arguments) -> Value:
     extent = _bins(b, numbers, shortest, args.loc)
     kind, found = DType.INT64, cast(ONE, DType.INT64)
     if not is_none(weights):
-        given = _array(b, weights, args.loc)
+        given = array_of(b, weights, args.loc)
         equate(b, numbers.shape[0], given.shape[0], "np.bincount", args.loc)
         kind, found = DType.FLOAT64, cast(given.at(index), DType.FLOAT64, args.loc)
     buffer = b.new_buffer("bins", kind, (extent,))

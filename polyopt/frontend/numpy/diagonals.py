@@ -112,17 +112,6 @@ def diag(b: Builder, args: Arguments) -> Value:
     return _matrix_of(b, value, shift)
 
 
-def diagflat(b: Builder, args: Arguments) -> Value:
-    """np.diagflat of a vector"""
-    array, offset = args.take("v", "k")
-    value = forced(b, tensor(b, array, args.loc))
-    shift = ZERO if is_none(offset) else size(b, offset, "k", args.loc)
-    if value.rank != 1:
-        hint = "flatten it with `.ravel()` first"
-        refuse("PO0151", "np.diagflat of anything but a vector", args.loc, hint)
-    return _matrix_of(b, value, shift)
-
-
 def _matrix_of(b: Builder, value: Tensor, shift: Expr) -> Tensor:
     zero = cast(Const(0, DType.INT64), value.dtype)
     down, right = _starts(shift)

@@ -35,6 +35,7 @@ from polyopt.frontend.numpy.call_arguments import (
     size,
     tensor,
 )
+from polyopt.frontend.numpy.creation import in_type
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import cheap_number, forced
 from polyopt.frontend.values.codes import refuse
@@ -250,15 +251,11 @@ def grid(b: Builder, parts: list[GridPart], sparse: bool, loc: Loc | None) -> Va
     """Return `np.mgrid[...]`, or `np.ogrid[...]` with `sparse`."""
     vectors = [_grid_vector(b, part, loc) for part in parts]
     kind = common_dtype(tuple((v.dtype, False) for v in vectors), loc)
-    vectors = [_of_kind(v, kind) for v in vectors]
+    vectors = [in_type(v, kind, loc) for v in vectors]
     if len(vectors) == 1:
         return vectors[0]
     spread_out = spread(vectors, list(range(len(vectors))), sparse)
     return Sequence(tuple(spread_out)) if sparse else stacked(spread_out)
-
-
-def _of_kind(value: Tensor, kind: DType) -> Tensor:
-    return Tensor(value.shape, kind, lambda i: cast(value.at(i), kind), cost=value.cost)
 
 
 def _grid_vector(b: Builder, part: GridPart, loc: Loc | None) -> Tensor:

@@ -20,9 +20,9 @@ from polyopt.frontend.integers.affine_integers import (
     plus,
     select,
 )
-from polyopt.frontend.numpy.axis_reductions import normal_axes
-from polyopt.frontend.numpy.call_arguments import Arguments, is_none, known_int, tensor
-from polyopt.frontend.numpy.regrouping import ravel
+from polyopt.frontend.numpy.axis_reductions import one_axis
+from polyopt.frontend.numpy.call_arguments import Arguments, array_of, is_none, tensor
+from polyopt.frontend.numpy.regrouping import flat_vector
 from polyopt.frontend.numpy.table_rules import Rule
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import forced
@@ -30,7 +30,7 @@ from polyopt.frontend.subscripts.basic import By, Cut, Mask, Part
 from polyopt.frontend.subscripts.index_arrays import accumulate, gathered, scatter
 from polyopt.frontend.subscripts.subscript_parts import by_array, part_of
 from polyopt.frontend.values.codes import refuse
-from polyopt.frontend.values.constants import as_sequence, nested
+from polyopt.frontend.values.constants import as_sequence
 from polyopt.frontend.values.promote import cast, dtypes_of, is_castable
 from polyopt.frontend.values.values import (
     Index,
@@ -38,7 +38,6 @@ from polyopt.frontend.values.values import (
     Sequence,
     Tensor,
     Value,
-    as_tensor,
     as_value,
     remapped,
 )
@@ -48,20 +47,6 @@ from polyopt.ir.scop import Reduction
 from polyopt.ir.types import DType
 
 WHOLE = Cut(None, None, 1)
-
-
-def _array(b: Builder, value: Value, loc: Loc | None) -> Tensor:
-    """Return an array, which may be written as a list."""
-    found = as_sequence(value)
-    if isinstance(found, Sequence):
-        return nested(b, found, None, loc)
-    return forced(b, tensor(b, found, loc))
-
-
-def _flat(b: Builder, value: Tensor, loc: Loc | None) -> Tensor:
-    if value.rank == 1:
-        return value
-    return as_tensor(operand(ravel(b, Arguments("ravel", (value,), {}, loc)), loc))
 
 
 def _mode(value: Value, loc: Loc | None) -> str:
@@ -112,12 +97,12 @@ def take(b: Builder, args: Arguments) -> Value:
     array, indices, axis, out, mode = args.take("a indices", "axis out mode")
     if not is_none(out):
         refuse("PO0151", "np.take with `out=`", args.loc, "assign the result: out[...] = ...")
-    value = _array(b, array, args.loc)
+    value = array_of(b, array, args.loc)
     along = 0
     if is_none(axis):
-        value = _flat(b, value, args.loc)
+        value = flat_vector(b, value, args.loc)
     else:
-        (along,) = normal_axes((known_int(b, axis, "an axis", args.loc),), value.rank, args.loc)
+        along = one_axis(b, axis, value.rank, args.loc)
     by = _moded(
         _positions(b, indices, "indices", args.loc), value.shape[along], _mode(mode, args.loc)
     )
@@ -136,7 +121,7 @@ def put_along_axis(b: Builder, args: Arguments) -> Value:
     """np.put_along_axis"""
     array, indices, values, axis = args.take("arr indices values axis")
     value, parts = _along(b, array, indices, axis, args)
-    new = _array(b, values, args.loc)
+    new = array_of(b, values, args.loc)
     _written(b, value, args.loc)
     scatter(b, value, parts, "the array", lambda _: new, args.loc)
     return Known(None)
@@ -145,15 +130,14 @@ def put_along_axis(b: Builder, args: Arguments) -> Value:
 def _along(
     b: Builder, array: Value, indices: Value, axis: Value, args: Arguments
 ) -> tuple[Tensor, list[Part]]:
-    value, index = _array(b, array, args.loc), _array(b, indices, args.loc)
+    value, index = array_of(b, array, args.loc), array_of(b, indices, args.loc)
     if isinstance(axis, Known) and axis.value is None and ("axis" in args.keywords or len(
         args.values) > 2):  # fmt: skip
-        value = _flat(b, value, args.loc)
+        value = flat_vector(b, value, args.loc)
     if value.rank != index.rank:
         message = f"indices of rank {index.rank} for an array of rank {value.rank}"
         refuse("PO0140", message, args.loc, "give both the same number of dimensions")
-    wanted = -1 if is_none(axis) else known_int(b, axis, "an axis", args.loc)
-    (along,) = normal_axes((wanted,), value.rank, args.loc)
+    along = one_axis(b, axis, value.rank, args.loc, -1)
     found = by_array(b, index, "indices", args.loc)
     assert isinstance(found, By)
     parts: list[Part] = []
@@ -170,7 +154,7 @@ def _own(d: int, rank: int, extent: Expr) -> By:
 
 def ix_(b: Builder, args: Arguments) -> Value:
     """np.ix_ of integer arrays"""
-    found = [_array(b, value, args.loc) for value in args.values]
+    found = [array_of(b, value, args.loc) for value in args.values]
     for array in found:
         _positions(b, array, "np.ix_", args.loc)
     rank = len(found)
@@ -195,14 +179,14 @@ def _written(b: Builder, view: Tensor, loc: Loc | None) -> None:
 def put(b: Builder, args: Arguments) -> Value:
     """np.put into an array of one dimension"""
     array, indices, values, mode = args.take("a ind v", "mode")
-    view = _array(b, array, args.loc)
+    view = array_of(b, array, args.loc)
     if view.rank != 1:
         hint = "subscript the array: a[rows, columns] = v"
         refuse("PO0151", "np.put into an array of more than one dimension", args.loc, hint)
     _written(b, view, args.loc)
     by = _positions(b, indices, "ind", args.loc)
-    flat = By(_flat(b, by.index, args.loc), by.text) if by.index.rank else by
-    new = _array(b, values, args.loc)
+    flat = By(flat_vector(b, by.index, args.loc), by.text) if by.index.rank else by
+    new = array_of(b, values, args.loc)
     where = _moded(flat, view.shape[0], _mode(mode, args.loc))
     scatter(b, view, [where], "the array", lambda _: new, args.loc)
     return Known(None)
@@ -225,13 +209,13 @@ def at_of(op: Elementwise) -> Rule:
     def rule(b: Builder, args: Arguments) -> Value:
         names = "a indices" if op.ufunc.nin == 1 else "a indices b"
         array, indices, *rest = args.take(names)
-        view = _array(b, array, args.loc)
+        view = array_of(b, array, args.loc)
         _written(b, view, args.loc)
         found = as_sequence(indices)
         is_tuple = isinstance(found, Sequence) and not found.is_list
         items = found.items if is_tuple and isinstance(found, Sequence) else (indices,)
         parts = [_index_part(b, item, args.loc) for item in items]
-        value = _array(b, rest[0], args.loc) if rest else None
+        value = array_of(b, rest[0], args.loc) if rest else None
         weak = rest[0] if rest else None
         kinds = [(view.dtype, False)]
         if value is not None and weak is not None:

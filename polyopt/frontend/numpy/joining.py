@@ -24,7 +24,12 @@ from polyopt.frontend.integers.affine_integers import (
     times,
 )
 from polyopt.frontend.numpy import regrouping
-from polyopt.frontend.numpy.axis_reductions import normal_axes, with_unit_axes
+from polyopt.frontend.numpy.axis_reductions import (
+    at_least_vector,
+    normal_axes,
+    one_axis,
+    with_unit_axes,
+)
 from polyopt.frontend.numpy.call_arguments import (
     Arguments,
     dtype,
@@ -156,7 +161,7 @@ def vstack(b: Builder, args: Arguments) -> Value:
         found = forced(b, arrays)
         rows = Tensor(found.shape, found.dtype, found.at, cost=found.cost)
         return with_unit_axes(rows, (1,)) if rows.rank == 1 else rows
-    parts = [_vector(part) for part in arrays_of(b, arrays, args)]
+    parts = [at_least_vector(part) for part in arrays_of(b, arrays, args)]
     parts = [with_unit_axes(p, (0,)) if p.rank == 1 else p for p in parts]
     return joined(b, parts, 0, args, dtype(kind, args.loc))
 
@@ -164,7 +169,7 @@ def vstack(b: Builder, args: Arguments) -> Value:
 def hstack(b: Builder, args: Arguments) -> Value:
     """np.hstack"""
     arrays, kind, _ = args.take("tup", "dtype casting")
-    parts = [_vector(part) for part in arrays_of(b, arrays, args)]
+    parts = [at_least_vector(part) for part in arrays_of(b, arrays, args)]
     return joined(b, parts, 0 if parts[0].rank == 1 else 1, args, dtype(kind, args.loc))
 
 
@@ -177,13 +182,9 @@ def column_stack(b: Builder, args: Arguments) -> Value:
         found = forced(b, arrays)
         copied = Tensor(found.shape, found.dtype, found.at, cost=found.cost)
         return permuted(copied, (1, 0))
-    parts = [_vector(part) for part in arrays_of(b, arrays, args)]
+    parts = [at_least_vector(part) for part in arrays_of(b, arrays, args)]
     parts = [with_unit_axes(p, (1,)) if p.rank == 1 else p for p in parts]
     return joined(b, parts, 1, args)
-
-
-def _vector(value: Tensor) -> Tensor:
-    return with_unit_axes(value, (0,)) if value.rank == 0 else value
 
 
 def roll(b: Builder, args: Arguments) -> Value:
@@ -193,7 +194,7 @@ def roll(b: Builder, args: Arguments) -> Value:
     axes = known_axes(b, axis, args.loc)
     if axes is None:
         if value.rank != 1:
-            flat = _flat(b, value, args)
+            flat = regrouping.flat_vector(b, value, args.loc)
             rolled = roll(b, Arguments(args.name, (flat, shift), {}, args.loc))
             return regrouping.reshaped(b, tensor(b, rolled, args.loc), value.shape, args.loc)
         axes = (0,)
@@ -208,14 +209,6 @@ def roll(b: Builder, args: Arguments) -> Value:
         (along,) = normal_axes((axis_given,), value.rank, args.loc)
         value = _rolled(b, value, by, along, args.loc)
     return Tensor(value.shape, value.dtype, value.at, cost=value.cost)
-
-
-def _flat(b: Builder, value: Tensor, args: Arguments) -> Tensor:
-    """Return all elements as a vector."""
-    if value.rank == 1:
-        return value
-    found = regrouping.ravel(b, Arguments(args.name, (value,), {}, args.loc))
-    return forced(b, tensor(b, found, args.loc))
 
 
 def _rolled(b: Builder, value: Tensor, by: Expr, axis: int, loc: Loc | None) -> Tensor:
@@ -264,8 +257,7 @@ def diff(b: Builder, args: Arguments) -> Value:
     times_ = 1 if is_none(order) else known_int(b, order, "n", args.loc)
     if times_ < 0 or value.rank == 0:
         refuse("PO0151", "np.diff with these arguments", args.loc, "give an array and n >= 0")
-    along = -1 if is_none(axis) else known_int(b, axis, "an axis", args.loc)
-    (along,) = normal_axes((along,), value.rank, args.loc)
+    along = one_axis(b, axis, value.rank, args.loc, -1)
     ends = [_end(b, end, value, along, args) for end in (before, after)]
     parts = [part for part in (ends[0], value, ends[1]) if part is not None]
     if len(parts) > 1:
@@ -303,14 +295,11 @@ def _cut(b: Builder, value: Tensor, axis: int, cut: Cut, loc: Loc | None) -> Ten
 def repeated(b: Builder, args: Arguments) -> Value:
     """The library's `repeated`: np.repeat by a number, or by a known one for each layer"""
     array, repeats, axis = args.take("a repeats", "axis")
-    value = forced(b, tensor(b, array, args.loc))
-    if value.rank == 0:
-        value = with_unit_axes(value, (0,))
+    value = at_least_vector(forced(b, tensor(b, array, args.loc)))
     counts = extents(b, as_sequence(repeats), args.loc)
     if is_none(axis):
-        value = _flat(b, value, args)
-    along = 0 if is_none(axis) else known_int(b, axis, "an axis", args.loc)
-    (along,) = normal_axes((along,), value.rank, args.loc)
+        value = regrouping.flat_vector(b, value, args.loc)
+    along = one_axis(b, axis, value.rank, args.loc, 0)
     if len(counts) > 1:
         equate(b, value.shape[along], integer(len(counts)), args.name, args.loc)
         starts = (_cut(b, value, along, Cut(integer(n), integer(n + 1), 1), args.loc)

@@ -13,7 +13,7 @@ from polyopt.errors import Loc
 from polyopt.frontend.arithmetic.elementwise import apply, combine
 from polyopt.frontend.arithmetic.operators import operand
 from polyopt.frontend.integers.affine_integers import ONE, at_least, select
-from polyopt.frontend.numpy import axis_reductions, products
+from polyopt.frontend.numpy import axis_reductions, creation, products
 from polyopt.frontend.numpy.call_arguments import (
     NONE,
     Arguments,
@@ -179,22 +179,13 @@ def with_out(
 
 # -- without NaN ------------------------------------------------------------------------------
 
-_NAN_REDUCED = {
-    "sum": "axis dtype out keepdims initial where",
-    "prod": "axis dtype out keepdims initial where",
-    "max": "axis out keepdims initial where",
-    "min": "axis out keepdims initial where",
-    "mean": "axis dtype out keepdims where",
-    "var": "axis dtype out ddof keepdims where mean correction",
-}
-
 
 def without_nan(name: str) -> Rule:
     """Return the rule of np.nansum and its kin: the reduction of the elements that are numbers."""
     base = "var" if name == "std" else name
 
     def rule(b: Builder, args: Arguments) -> Value:
-        r = request(b, args, _NAN_REDUCED[base])
+        r = request(b, args, _REDUCED[base])
         value, loc = forced(b, r.value), args.loc
         if value.cost >= EXPENSIVE:
             value = stored(b, value)
@@ -295,15 +286,9 @@ def einsum(b: Builder, args: Arguments) -> Value:
     operands = [forced(b, tensor(b, value, args.loc)) for value in values]
     kind = dtype(args.keywords.get("dtype", NONE), args.loc)
     if kind is not None:
-        operands = [_converted(operand, kind, args.loc) for operand in operands]
+        operands = [creation.in_type(operand, kind, args.loc) for operand in operands]
     result = products.einsum(b, text, operands, args.loc)
     return with_out(b, result, args.keywords.get("out", NONE), args)
-
-
-def _converted(value: Tensor, kind: DType, loc: Loc | None) -> Tensor:
-    if value.dtype is kind:
-        return value
-    return Tensor(value.shape, kind, lambda i: cast(value.at(i), kind, loc), cost=value.cost)
 
 
 def _subscripts(b: Builder, args: Arguments) -> tuple[str, tuple[Value, ...]]:

@@ -72,6 +72,14 @@ def ravel(b: Builder, args: Arguments) -> Value:
     return _ordered(b, value, (Known(-1),), order, args.loc)
 
 
+def flat_vector(b: Builder, value: Tensor, loc: Loc | None) -> Tensor:
+    """Return all elements as a vector."""
+    if value.rank == 1:
+        return value
+    found = ravel(b, Arguments("ravel", (value,), {}, loc))
+    return forced(b, tensor(b, found, loc))
+
+
 def flatten(b: Builder, args: Arguments) -> Value:
     """ndarray.flatten: a copy; C and F order"""
     found = ravel(b, args)

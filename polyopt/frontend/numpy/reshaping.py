@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from polyopt.errors import Loc
 from polyopt.frontend.integers.affine_integers import ONE, compare, minus, plus
-from polyopt.frontend.numpy.axis_reductions import normal_axes, with_unit_axes
-from polyopt.frontend.numpy.call_arguments import Arguments, extents, known_axes, known_int, tensor
+from polyopt.frontend.numpy.axis_reductions import normal_axes, one_axis, with_unit_axes
+from polyopt.frontend.numpy.call_arguments import Arguments, extents, known_axes, tensor
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import forced
 from polyopt.frontend.values.codes import refuse
@@ -47,15 +47,11 @@ def transpose(b: Builder, args: Arguments) -> Value:
     return permuted(value, counted)
 
 
-def _axis(b: Builder, axis: Value, rank: int, loc: Loc | None) -> int:
-    return normal_axes((known_int(b, axis, "an axis", loc),), rank, loc)[0]
-
-
 def swapaxes(b: Builder, args: Arguments) -> Value:
     """np.swapaxes"""
     array, first, second = args.take("a axis1 axis2")
     value = forced(b, tensor(b, array, args.loc))
-    one, two = (_axis(b, axis, value.rank, args.loc) for axis in (first, second))
+    one, two = (one_axis(b, axis, value.rank, args.loc) for axis in (first, second))
     axes = list(range(value.rank))
     axes[one], axes[two] = axes[two], axes[one]
     return permuted(value, axes)
@@ -103,18 +99,6 @@ def flip(b: Builder, args: Arguments) -> Value:
     array, axis = args.take("m", "axis")
     value = forced(b, tensor(b, array, args.loc))
     return flipped(value, normal_axes(known_axes(b, axis, args.loc), value.rank, args.loc))
-
-
-def flipud(b: Builder, args: Arguments) -> Value:
-    """np.flipud"""
-    (array,) = args.take("m")
-    return flipped(forced(b, tensor(b, array, args.loc)), (0,))
-
-
-def fliplr(b: Builder, args: Arguments) -> Value:
-    """np.fliplr"""
-    (array,) = args.take("m")
-    return flipped(forced(b, tensor(b, array, args.loc)), (1,))
 
 
 def flipped(value: Tensor, axes: Sequence[int]) -> Tensor:

@@ -7,7 +7,7 @@ Refuses: the texts with which np.r_ takes instructions (PO0151).
 from __future__ import annotations
 
 from polyopt.errors import Loc
-from polyopt.frontend.numpy.axis_reductions import with_unit_axes
+from polyopt.frontend.numpy.axis_reductions import at_least_vector, with_unit_axes
 from polyopt.frontend.numpy.call_arguments import Arguments, tensor
 from polyopt.frontend.numpy.grids import GridPart, grid
 from polyopt.frontend.numpy.joining import joined
@@ -32,14 +32,10 @@ def rows_or_columns(
         if isinstance(part, Known) and isinstance(part.value, str):
             refuse("PO0151", f"{name} with a text", loc, "use np.concatenate with an axis")
         found.append(forced(b, tensor(b, part, loc)))
-    wide = [_column(part) if columns else _vector(part) for part in found]
+    wide = [_column(part) if columns else at_least_vector(part) for part in found]
     return joined(b, wide, wide[0].rank - 1 if columns else 0, Arguments(name, (), {}, loc))
 
 
-def _vector(value: Tensor) -> Tensor:
-    return with_unit_axes(value, (0,)) if value.rank == 0 else value
-
-
 def _column(value: Tensor) -> Tensor:
-    value = _vector(value)
+    value = at_least_vector(value)
     return with_unit_axes(value, (1,)) if value.rank == 1 else value

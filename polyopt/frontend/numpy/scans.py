@@ -13,7 +13,9 @@ from polyopt.frontend.integers.affine_integers import ONE, ZERO, at_least, plus,
 from polyopt.frontend.numpy import regrouping
 from polyopt.frontend.numpy.axis_reductions import (
     REDUCERS,
+    at_least_vector,
     normal_axes,
+    one_axis,
     reduced,
     summation_dtype,
     with_unit_axes,
@@ -57,13 +59,10 @@ def running(name: str, reducer: str) -> Rule:
     def rule(b: Builder, args: Arguments) -> Value:
         array, axis, kind, out = args.take("a", "axis dtype out")
         value = forced(b, tensor(b, array, args.loc))
-        if value.rank == 0:
-            value = with_unit_axes(value, (0,))
-        if is_none(axis) and value.rank > 1:
-            flat = regrouping.ravel(b, Arguments(name, (value,), {}, args.loc))
-            value = forced(b, tensor(b, flat, args.loc))
-        along = 0 if is_none(axis) else known_int(b, axis, "an axis", args.loc)
-        (along,) = normal_axes((along,), value.rank, args.loc)
+        value = at_least_vector(value)
+        if is_none(axis):
+            value = regrouping.flat_vector(b, value, args.loc)
+        along = one_axis(b, axis, value.rank, args.loc, 0)
         found = dtype(kind, args.loc) or summation_dtype(reducer, value.dtype)
         return with_out(b, running_along(b, value, along, reducer, found), out, args)
 

@@ -150,23 +150,24 @@ GROUPS: tuple[Group, ...] = (
     }, "`arange` of integers, or of real numbers known while compiling; `mgrid` and `ogrid` too"),
     Group("put together and cut", _COMPILED, {
         "numpy.joining": "concatenate stack vstack hstack column_stack row_stack=vstack",
-        "numpy.array_splitting": "dstack block tile split array_split hsplit vsplit dsplit",
-        "library.movement": "append insert delete repeat",
+        "numpy.array_splitting": "block tile split array_split hsplit vsplit dsplit",
+        "library.movement": "append insert delete repeat dstack",
         "numpy.padding": "pad",
         "numpy.axes": "unstack",
     }, "known counts of parts; `repeat` by numbers and by arrays of them; `pad` with constants, "
        "edge, wrap, reflect, symmetric"),
     Group("moved and turned", _COMPILED, {
-        "numpy.reshaping": "transpose swapaxes expand_dims squeeze flip flipud fliplr broadcast_to",
-        "numpy.axes": "moveaxis rollaxis broadcast_arrays atleast_1d atleast_2d atleast_3d",
+        "numpy.reshaping": "transpose swapaxes expand_dims squeeze flip broadcast_to",
+        "numpy.axes": "moveaxis broadcast_arrays atleast_1d atleast_2d atleast_3d",
         "numpy.regrouping": "reshape ravel",
-        "library.movement": "rot90 matrix_transpose linalg.matrix_transpose",
+        "library.movement": "rot90 rollaxis flipud fliplr matrix_transpose linalg.matrix_transpose",
         "numpy.joining": "roll",
         "library.spectra": "fft.fftshift fft.ifftshift",
         "numpy.windows": "lib.stride_tricks.sliding_window_view",
     }, "views where NumPy has views"),
     Group("diagonals and triangles", _COMPILED, {
-        "numpy.diagonals": "diag diagonal diagflat tril triu fill_diagonal",
+        "numpy.diagonals": "diag diagonal tril triu fill_diagonal",
+        "library.movement": "diagflat",
     }),
     Group("polynomials", _COMPILED, {
         "library.calculus": "polyval polymul polyder polyint",
@@ -177,8 +178,8 @@ GROUPS: tuple[Group, ...] = (
             dtype min_scalar_type""",
     }, "answered while compiling"),
     Group("by index arrays and masks", _PREDICATED, {
-        "numpy.data_dependent_sizes": "argwhere bincount compress extract flatnonzero nonzero",
-        "library.movement": "diag_indices isin unravel_index",
+        "numpy.data_dependent_sizes": "argwhere bincount compress extract nonzero",
+        "library.movement": "diag_indices flatnonzero isin unravel_index",
         "numpy.indexing": "ix_ put put_along_axis take take_along_axis",
         "library.sets": "unique intersect1d setdiff1d union1d ravel_multi_index",
     }, "subscripts are checked"),

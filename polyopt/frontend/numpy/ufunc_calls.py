@@ -11,8 +11,8 @@ from polyopt.frontend.arithmetic.elementwise import Elementwise, apply, combine,
 from polyopt.frontend.arithmetic.operators import operand
 from polyopt.frontend.integers.affine_integers import ONE, select
 from polyopt.frontend.numpy import axis_reductions, products, scans
-from polyopt.frontend.numpy.axis_reductions import normal_axes
-from polyopt.frontend.numpy.call_arguments import Arguments, dtype, is_none, known_int, tensor
+from polyopt.frontend.numpy.axis_reductions import one_axis
+from polyopt.frontend.numpy.call_arguments import Arguments, dtype, is_none, tensor
 from polyopt.frontend.numpy.reductions import is_true, request, with_out
 from polyopt.frontend.numpy.table_rules import OnMasked, Rule
 from polyopt.frontend.numpy.ufuncs import PAIRS, UFUNCS
@@ -197,8 +197,7 @@ def _accumulate(reducer: str) -> Rule:
     def rule(b: Builder, args: Arguments) -> Value:
         array, axis, kind, out = args.take("array", "axis dtype out")
         value = forced(b, tensor(b, array, args.loc))
-        along = 0 if is_none(axis) else known_int(b, axis, "an axis", args.loc)
-        (along,) = normal_axes((along,), value.rank, args.loc)
+        along = one_axis(b, axis, value.rank, args.loc, 0)
         found = dtype(kind, args.loc) or axis_reductions.summation_dtype(reducer, value.dtype)
         return with_out(b, scans.running_along(b, value, along, reducer, found), out, args)
 

@@ -55,19 +55,11 @@ _ROUNDS = {"floor": MathFunc.FLOOR, "ceil": MathFunc.CEIL, "trunc": MathFunc.TRU
 
 
 def _float_function(name: str, func: MathFunc, kind: DType = DType.FLOAT64) -> Rule:
-    """Return the rule of a function of Python floats; constants are computed at once."""
-    original = getattr(math, name, None)
+    """Return the rule of a function of Python floats."""
 
     def rule(b: Builder, args: Arguments) -> Value:
         if args.keywords:
             refuse("PO0151", f"`{name}` with keyword arguments", args.loc)
-        if original is not None and all(isinstance(v, Known) for v in args.values):
-            values = tuple(v.value for v in args.values if isinstance(v, Known))
-            check_function(original.__name__, values, args.loc)
-            try:
-                return Known(original(*values))
-            except (ValueError, TypeError, OverflowError) as error:
-                refuse("PO0147", f"`{name}`: {error}", args.loc)
         for value in args.values:
             if isinstance(value, Tensor) and value.rank:
                 hint = "use NumPy's function of arrays"
@@ -126,7 +118,7 @@ def _of_ufunc(b: Builder, name: str, values: tuple[Number, ...], args: Arguments
 def _log(b: Builder, args: Arguments) -> Value:
     """math.log, natural or to a base"""
     value, base = args.take("x", "base")
-    plain = _float_function("log", MathFunc.LOG)
+    plain = _computed(math.log, _float_function("log", MathFunc.LOG))
     top = plain(b, Arguments(args.name, (value,), {}, args.loc))
     if is_none(base):
         return top
