@@ -22,6 +22,10 @@ SPARE = 2  # registers: a broadcast, what the compiler needs
 PAIR = 2  # vectors of columns whose results are held, for each row
 STEP = 8  # the depth is a multiple of it
 PACKED = 9 / 16  # of the second cache: a packed block, beside rows and results that pass by
+STRIPS = 4  # of results for each thread
+PACKING = 8  # cycles to pack a vector of the columns' operand
+BANDWIDTH = 32  # bytes that come from the second cache in a cycle
+MOST_FEW = 16  # rows
 LEAST = 240  # rows that share a packed block
 STACK = 640 << 10  # bytes of a packed block: it is on the stack of a thread
 
@@ -75,6 +79,28 @@ def held_rows(machine: Machine) -> int:
     """
     wanted = LATENCY * machine.fma_units * 3 // 2
     return max(4, min(wanted, machine.vector_registers - 2 * SPARE) // 4 * 4)
+
+
+def few_rows(machine: Machine) -> int:
+    """Return the most rows for which packing does not pay.
+
+    Without it, each row loads the columns' operand from the second cache once more; with it, rows
+    compute at full speed.
+    """
+    load = machine.vector_bytes / BANDWIDTH
+    compute = 1 / machine.fma_units
+    return min(MOST_FEW, int(PACKING / (load - compute))) if load > compute else MOST_FEW
+
+
+def strip_length(machine: Machine, element: int) -> int:
+    """Return how many results a strip has, to which terms are added while it is in L1.
+
+    It takes half of L1; results of usual number are enough strips for all threads.
+    """
+    strip = machine.l1 // 2 // element
+    if machine.cores > 1:
+        strip = min(strip, USUAL // (STRIPS * machine.cores))
+    return _multiple(strip, max(1, machine.vector_bytes // element), None)
 
 
 def held_tile(machine: Machine) -> RegisterTile:

@@ -28,6 +28,7 @@ from polyopt.strategy.fusion import fuse_nests
 from polyopt.strategy.fusion_interchange import fuse_interchanged
 from polyopt.strategy.intervals import intervals
 from polyopt.strategy.large_programs import schedule_nests, size_in_words
+from polyopt.strategy.narrow_contraction import add_versions, narrow_contraction
 from polyopt.strategy.order import contiguous_innermost
 from polyopt.strategy.outer_vectorization import vectorize_outer_loops
 from polyopt.strategy.parallel_reductions import parallelize_reductions, serial
@@ -187,6 +188,7 @@ class _Sketch:
 def _sketch(start: Schedule, machine: Machine) -> _Sketch:
     """Return `start` with loops in memory order, products and sums tiled."""
     ordered = _within_budget("the order of loops", start, contiguous_innermost)
+    ordered = _within_budget("versions for sizes", ordered, lambda s: add_versions(s, machine))
     streamed = _within_budget("joint sweeps", ordered, lambda s: fuse_row_sweeps(s, machine))
     joint = frozenset(_labels(streamed.tree) - _labels(ordered.tree))
     held = _within_budget("held sums", streamed, lambda s: block_sums(s, machine, joint))
@@ -210,7 +212,7 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
     several: list[str] = []
     if sketch.rows:
         unrolled = _within_budget(
-            "rows abreast", fused, lambda s: jam_row_sums(s, sketch.rows) or s
+            "rows abreast", fused, lambda s: jam_row_sums(s, sketch.rows, machine) or s
         )
         if unrolled is fused:
             others = frozenset(outer_bands(start.tree)) - sketch.rows
@@ -279,8 +281,10 @@ def tile_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Sch
         if label in skip or label not in _labels(schedule.tree):
             continue  # a product before may have taken it in
         outer = find_band(schedule.tree, label)
-        found = contraction(schedule, label, machine)
-        found = found or block_factorization(schedule, label, machine) or sums(schedule, label)
+        found = narrow_contraction(schedule, label, machine)
+        found = found or contraction(schedule, label, machine)
+        found = found or block_factorization(schedule, label, machine)
+        found = found or sums(schedule, label, machine)
         if found is None:
             found = strip_columns(schedule, label, machine)
             found = found or blocked_closure(schedule, label, machine)
@@ -290,7 +294,8 @@ def tile_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Sch
             for inner in [band.label for band in bands(outer.child)]:
                 if inner in skip or inner not in _labels(schedule.tree):
                     continue
-                found = contraction(schedule, inner, machine) or sums(schedule, inner)
+                found = contraction(schedule, inner, machine)
+                found = found or sums(schedule, inner, machine)
                 schedule = found or schedule
     return schedule
 

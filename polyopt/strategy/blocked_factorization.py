@@ -62,6 +62,7 @@ class BlockSizes:
     block: int
     rows: int
     columns: int
+    machine: Machine
 
     @staticmethod
     def of(machine: Machine, size: int) -> BlockSizes:
@@ -74,7 +75,8 @@ class BlockSizes:
             block *= 2
         lanes = max(1, machine.vector_bytes // size)
         rows = 8 if machine.vector_registers >= 32 else 4
-        return BlockSizes(block, min(rows, block), min(2 * lanes, block))
+        columns = min(2 * lanes, block)
+        return BlockSizes(block, min(rows, block), columns, machine)
 
 
 def block_factorization(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
@@ -167,7 +169,7 @@ def register_product(schedule: Schedule, label: str, sizes: BlockSizes) -> Sched
     """
     band = find_band(schedule.tree, label)
     if len(band.members) == 2:
-        return sums(schedule, label, recurrent=True)
+        return sums(schedule, label, sizes.machine, recurrent=True)
     roles = find_roles(schedule, label)
     if roles is None or roles.batch:
         return None

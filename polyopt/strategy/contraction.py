@@ -14,7 +14,7 @@ from polyopt.machine import Machine
 from polyopt.model.contraction import ContractionSizes, contraction_sizes, packed_sizes
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.sizes import Size
-from polyopt.schedule.tree import Leaf, find_band, only_statement, statements_of
+from polyopt.schedule.tree import Leaf, find_band, only_statement
 from polyopt.strategy.epilogues import with_epilogues
 from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.reduction_skewing import skew_terms
@@ -89,8 +89,8 @@ def contraction(schedule: Schedule, label: str, machine: Machine) -> Schedule | 
     if roles.batch:
         steps.append(Cut(label, len(roles.batch)))
         inner = f"{label}.inner"
-    (name,) = statements_of(schedule.scop, band.members[0].schedule.domain())
-    statement = schedule.scop.statement(name)
+    statement = only_statement(schedule.tree, schedule.scop, label)
+    assert statement is not None
     has_box = is_box(statement.domain)
     wanted = (True, False) if has_box else (False,)
     tried = (_tiled(schedule, steps, roles, label, inner, machine, whole=one) for one in wanted)

@@ -106,6 +106,15 @@ def trip_count(schedule: Schedule, label: str, position: int) -> int | None:
     return None if length is None else _number(length)
 
 
+def most_iterations(schedule: Schedule, label: str, position: int) -> int | None:
+    """Return the most iterations that a loop has for any size; None where that has no bound."""
+    length = _length(schedule, label, position)
+    if length is None:
+        return None
+    most = length.max_val()
+    return int(most.to_python()) + 1 if most.is_int() else None
+
+
 def has_uniform_trip_count(schedule: Schedule, label: str, position: int) -> bool:
     """Tell whether a loop has the same number of iterations wherever it is reached."""
     length = _length(schedule, label, position)

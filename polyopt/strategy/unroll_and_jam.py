@@ -12,6 +12,7 @@ from collections.abc import Collection
 
 from polyopt import strategy
 from polyopt.ir.scop import Role, Statement
+from polyopt.machine import Machine
 from polyopt.schedule.contraction import contraction_nests
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Leaf, bands, find_band
@@ -55,7 +56,7 @@ def passes_with_sums(schedule: Schedule, sums: frozenset[str]) -> list[str]:
     ]
 
 
-def jam_row_sums(schedule: Schedule, sums: frozenset[str]) -> Schedule | None:
+def jam_row_sums(schedule: Schedule, sums: frozenset[str], machine: Machine) -> Schedule | None:
     """Return a fused `schedule` with the rows of `sums` jammed, None where that is refused."""
     for label in passes_with_sums(schedule, sums):
         found = _jammed_pass(schedule, label)
@@ -63,7 +64,7 @@ def jam_row_sums(schedule: Schedule, sums: frozenset[str]) -> Schedule | None:
             return None
         schedule = found
     for label in [label for label in outer_bands(schedule.tree) if label in sums]:
-        schedule = alone(schedule, label) or schedule
+        schedule = alone(schedule, label, machine) or schedule
     return schedule
 
 

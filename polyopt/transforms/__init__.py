@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from polyopt.transforms.tile import Tile
     from polyopt.transforms.unroll import Unroll
     from polyopt.transforms.vectorize import Vectorize
+    from polyopt.transforms.version import Bound, Version
 else:
     __getattr__ = names_of(
         __name__,
@@ -112,6 +113,7 @@ else:
             "tile": "Tile",
             "unroll": "Unroll",
             "vectorize": "Vectorize",
+            "version": "Bound Version",
         },
     )
 
@@ -120,6 +122,7 @@ __all__ = [
     "Amount",
     "Arguments",
     "Atomic",
+    "Bound",
     "Combine",
     "Contract",
     "Cut",
@@ -162,6 +165,7 @@ __all__ = [
     "Tile",
     "Unroll",
     "Vectorize",
+    "Version",
     "check_text",
     "parse_schedule",
     "parse_schedules",

@@ -9,13 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import Enum
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from polyopt.dataclass import dataclass
+from polyopt import transforms
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.schedule.sizes import Named, Size
 from polyopt.schedulefile import MAX_SIZE, Call, Word
 from polyopt.transforms.amount import Distance, read_amount
+
+if TYPE_CHECKING:
+    from polyopt.transforms.version import Bound
 
 _NUMBER = re.compile(r"-?[0-9]{1,18}\Z")
 _NAME = re.compile(r"[\w.-]+(\[\w+\])?\Z")
@@ -87,6 +91,18 @@ class Arguments:
             return read_amount(word.text, self.lets)
         except ValueError as error:
             raise self.wrong(str(error), word) from None
+
+    def bound(self, position: int) -> Bound:
+        """Return a bound of sizes, `N <= 8`."""
+        word = self._word(position)
+        amount, sign, most = word.text.partition("<=")
+        if not sign:
+            raise self.wrong(f"`{word.text}` is not a bound of sizes", word)
+        try:
+            found = read_amount(amount.strip(), self.lets)
+        except ValueError as error:
+            raise self.wrong(str(error), word) from None
+        return transforms.Bound(found, self._bounded(replace(word, text=most.strip())))
 
     def choice(self, position: int, kind: type[_E]) -> _E:
         """Return the member of an enum by its value."""

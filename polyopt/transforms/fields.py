@@ -15,6 +15,7 @@ from polyopt.transforms.arguments import Arguments
 
 if TYPE_CHECKING:
     from polyopt.transforms.layout import Dimension
+    from polyopt.transforms.version import Bound
 
 _R = TypeVar("_R")
 
@@ -58,11 +59,16 @@ def _dimensions(a: Arguments, start: int) -> tuple[Dimension, ...]:
     return tuple(found)
 
 
+def _bounds(a: Arguments, start: int) -> tuple[Bound, ...]:
+    return tuple(a.bound(position) for position in range(start, len(a.call.words)))
+
+
 _RESTS: dict[str, Callable[[Arguments, int], object]] = {
     "tuple[str, ...]": _names,
     "tuple[int, ...]": Arguments.numbers,
     "tuple[Size, ...]": Arguments.sizes,
     "tuple[Dimension, ...]": _dimensions,
+    "tuple[Bound, ...]": _bounds,
 }
 _READERS: dict[str, Callable[[Arguments, int], object]] = {
     "str": Arguments.name,

@@ -109,6 +109,7 @@ STEPS: dict[str, Step] = {
     "tile": Step("tile(L0, 32, 32)", "tile.Tile"),
     "unroll": Step("unroll(i)", "unroll.Unroll"),
     "vectorize": Step("vectorize(j)", "vectorize.Vectorize"),
+    "version": Step("version(N <= 8)", "version.Version"),
 }
 
 

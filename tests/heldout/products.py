@@ -90,7 +90,25 @@ def trailing(A: po.f64["N,N"], B: po.f64["N,M"], C: po.f64["N,M"]):
                 C[i, j] += A[i, i + k] * B[i + k, j]
 
 
+def one_batch(x: po.f32["B,D"], W: po.f32["D,E"], out: po.f32["B,E"]):
+    for b in range(x.shape[0]):
+        for e in range(W.shape[1]):
+            for d in range(x.shape[1]):
+                out[b, e] += x[b, d] * W[d, e]
+
+
+def projected(axes: po.f64["3,D"], points: po.f64["D,P"], moved: po.f64["3,P"]):
+    moved[:] = axes @ points
+
+
+def updated(K: po.f64["N,M"], errors: po.f64["R,M"], state: po.f64["R,N"]):
+    state[:] = errors @ K.T
+
+
 PROGRAMS = (
+    HeldOut(one_batch, ("contraction", "narrow_contraction"), {"B": 4, "D": 43, "E": 57}),
+    HeldOut(projected, ("narrow_contraction",), {"D": 23, "P": 91}),
+    HeldOut(updated, ("contraction", "narrow_contraction"), {"N": 35, "M": 47, "R": 3}),
     HeldOut(attention_scores, ("contraction",), {"H": 3, "S": 37, "T": 41, "D": 19}),
     HeldOut(transfer, ("contraction",), {"A": 33, "B": 45, "C": 51}),
     HeldOut(nearest_cost, ("contraction",), {"P": 39, "R": 43, "D": 17}),

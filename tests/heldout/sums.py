@@ -115,6 +115,10 @@ def spread(x: po.f64["N,M"], low: po.f64["N"], high: po.f64["N"]):
 
 
 def activations(X: po.f64["N,D"], w: po.f64["D"], b: po.f64["N"]):
+    return np.tanh((X * w[0]).sum(axis=1) + b)
+
+
+def projected(X: po.f64["N,D"], w: po.f64["D"], b: po.f64["N"]):
     return np.tanh(X @ w + b)
 
 
@@ -219,6 +223,7 @@ PROGRAMS = (
     HeldOut(two_terms, ("row_sum_fusion",), {"T": 33, "K": 57}),
     HeldOut(spread, ("row_sum_fusion",), {"N": 35, "M": 41}),
     HeldOut(activations, ("function_vectorization",), {"N": 43, "D": 29}),
+    HeldOut(projected, ("sums",), {"N": 43, "D": 29}),
     HeldOut(energies, ("function_vectorization",), {"T": 45, "K": 31}),
     HeldOut(entropies, ("function_vectorization",), {"B": 3, "T": 21, "V": 37}),
     HeldOut(relative, ("unroll_and_jam",), {"N": 35, "M": 45}, fp="strict"),

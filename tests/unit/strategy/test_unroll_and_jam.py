@@ -105,7 +105,7 @@ def test_sums_run_several_rows_at_a_time(function, count):
     start = prepared(function)
     sums = row_sums(start, ())
     assert len(sums) == count
-    found = jam_row_sums(fuse_nests(start, frozenset()), sums)
+    found = jam_row_sums(fuse_nests(start, frozenset()), sums, TWO)
     steps = [str(step).partition("(")[0] for step in found.trace]
     assert steps.count("unroll") == count
     assert steps.count("separate") == 1
