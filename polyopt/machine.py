@@ -9,6 +9,7 @@ from __future__ import annotations
 from polyopt.dataclass import dataclass
 
 USUAL_HERTZ = 3.0e9  # of a core of which nothing is known
+LAST_CACHE = 16  # bytes that a core reads from L3 in a cycle: 8 to 32, whatever its vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,8 @@ def assumed_rates(machine: Machine) -> Rates:
     """Return what a usual core with these vectors and caches reaches, for want of measurements."""
     vector = USUAL_HERTZ * machine.vector_bytes
     flops = vector * (2 if machine.fma else 1) * machine.fma_units
-    one = Speeds(flops / 8, flops / 4, 2 * vector, vector, vector / 8, 12e9, 12e9)
+    third = USUAL_HERTZ * LAST_CACHE
+    one = Speeds(flops / 8, flops / 4, 2 * vector, vector, third, 12e9, 12e9)
     cores = machine.cores
     shared = min(cores, 4)  # more cores than a few do not get more out of memory
     every = Speeds(
