@@ -133,6 +133,19 @@ def _extreme(size: Any, ord: Any, first: Any, second: Any, keepdims: bool) -> An
     return best if keepdims else np.squeeze(best, axis=(first, second))
 
 
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    """The largest element less the smallest one."""
+    largest = np.max(a, axis=axis, keepdims=keepdims)
+    return np.subtract(largest, np.min(a, axis=axis, keepdims=keepdims), out=out)
+
+
+def trace(
+    a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
+) -> Any:
+    """The sum of a diagonal."""
+    return np.sum(np.diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
+
+
 def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """The running sum, NaN counted as zero."""
     return np.cumsum(_filled(a, 0), axis=axis, dtype=dtype, out=out)

@@ -1,4 +1,4 @@
-"""Arrays turned and appended to.
+"""Arrays turned, cut and put together.
 
 In: arrays.  Out: views, or new arrays where elements are put together.
 """
@@ -46,6 +46,36 @@ def fliplr(m: Any) -> Any:
 def dstack(tup: Any) -> Any:
     """Put arrays one behind the other."""
     return np.concatenate([np.atleast_3d(a) for a in tup], axis=2)
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> Any:
+    """Return the layers along a dimension."""
+    along = np.moveaxis(x, axis, 0)
+    return tuple([along[i] for i in range(along.shape[0])])
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> Any:
+    """Return parts side by side."""
+    return np.split(ary, indices_or_sections, axis=1 if ary.ndim > 1 else 0)
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> Any:
+    """Return parts one below the other."""
+    return (
+        np.split(ary, indices_or_sections)
+        if ary.ndim > 1
+        else refused("np.vsplit of a vector", "use np.split")
+    )
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> Any:
+    """Return parts one behind the other."""
+    return np.split(ary, indices_or_sections, axis=2)
+
+
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float) -> Any:
+    """Return ones at and below a diagonal."""
+    return np.tril(np.ones((N, N if M is None else M), dtype=dtype), k)
 
 
 def diagflat(v: Any, k: Any = 0) -> Any:

@@ -18,11 +18,10 @@ from polyopt.frontend.integers.affine_integers import (
     plus,
     times,
 )
-from polyopt.frontend.numpy.axis_reductions import normal_axes, with_unit_axes
+from polyopt.frontend.numpy.axis_reductions import one_axis, with_unit_axes
 from polyopt.frontend.numpy.call_arguments import (
     Arguments,
     extents,
-    is_none,
     known_int,
     size,
     tensor,
@@ -40,22 +39,13 @@ from polyopt.frontend.values.values import Index, Sequence, Tensor, Value, remap
 from polyopt.ir.expr import CompareOp, Expr, integer
 
 
-def _split(axis: int | None, *, uneven: bool = False, least: int = 1) -> Rule:
-    """Return the rule of np.split and its kin; `axis` None: it is an argument."""
+def _split(uneven: bool) -> Rule:
+    """Return the rule of np.split or np.array_split."""
 
     def rule(b: Builder, args: Arguments) -> Value:
-        if axis is None:
-            array, sections, given = args.take("ary indices_or_sections", "axis")
-            along = 0 if is_none(given) else known_int(b, given, "an axis", args.loc)
-        else:
-            array, sections = args.take("ary indices_or_sections")
-            along = axis
+        array, sections, given = args.take("ary indices_or_sections", "axis")
         value = forced(b, tensor(b, array, args.loc))
-        if value.rank < least:
-            refuse("PO0153", f"`{args.name}` of an array of rank {value.rank}", args.loc)
-        if axis == 1 and value.rank == 1:
-            along = 0  # np.hsplit of a vector
-        (along,) = normal_axes((along,), value.rank, args.loc)
+        along = one_axis(b, given, value.rank, args.loc, 0)
         places = as_sequence(sections)
         if isinstance(places, Sequence):
             return _at_places(b, value, along, places, args)
@@ -178,8 +168,5 @@ def _block(b: Builder, value: Value, depth: int, rank: int, args: Arguments) -> 
     return parts[0] if len(parts) == 1 else joined(b, parts, rank - depth, args)
 
 
-split = _split(None)
-array_split = _split(None, uneven=True)
-hsplit = _split(1)
-vsplit = _split(0, least=2)
-dsplit = _split(2, least=3)
+split = _split(False)
+array_split = _split(True)

@@ -28,7 +28,6 @@ from polyopt.frontend.values.values import (
     Sequence,
     Tensor,
     Value,
-    as_value,
     remapped,
 )
 from polyopt.ir.expr import Expr, integer
@@ -165,22 +164,6 @@ def moveaxis(b: Builder, args: Arguments) -> Value:
     for target, axis in sorted(zip(targets, sources, strict=True)):
         axes.insert(target, axis)
     return permuted(value, axes)
-
-
-def unstack(b: Builder, args: Arguments) -> Value:
-    """np.unstack along a dimension of known extent"""
-    array, axis = args.take("x", "axis")
-    value = forced(b, tensor(b, array, args.loc))
-    along = one_axis(b, axis, value.rank, args.loc, 0)
-    count = known_int(b, Number(value.shape[along], True), "the number of parts", args.loc)
-    rest = tuple(e for d, e in enumerate(value.shape) if d != along)
-
-    def part(number: int) -> Value:
-        place = integer(number)
-        view = remapped(value, rest, lambda i: (*i[:along], place, *i[along:]))
-        return as_value(view)
-
-    return Sequence(tuple(part(number) for number in range(count)))
 
 
 iscomplexobj = _is_complex(True)

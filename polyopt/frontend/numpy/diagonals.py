@@ -16,19 +16,15 @@ from polyopt.frontend.integers.affine_integers import (
     minus,
     plus,
 )
-from polyopt.frontend.numpy import axis_reductions
 from polyopt.frontend.numpy.axis_reductions import normal_axes
 from polyopt.frontend.numpy.call_arguments import (
     Arguments,
-    dtype,
-    extents,
     is_none,
     known_bool,
     known_int,
     size,
     tensor,
 )
-from polyopt.frontend.numpy.reductions import with_out
 from polyopt.frontend.numpy.reshaping import permuted
 from polyopt.frontend.numpy.table_rules import Rule
 from polyopt.frontend.program.builder import Builder
@@ -75,29 +71,12 @@ def diagonal(b: Builder, args: Arguments) -> Value:
     """np.diagonal"""
     array, offset, first, second = args.take("a", "offset axis1 axis2")
     value = forced(b, tensor(b, array, args.loc))
-    return _diagonal(b, value, offset, first, second, args)
-
-
-def _diagonal(
-    b: Builder, value: Tensor, offset: Value, first: Value, second: Value, args: Arguments
-) -> Tensor:
     if value.rank < 2:
         refuse("PO0141", f"`{args.name}` of an array with less than two dimensions", args.loc)
     shift = ZERO if is_none(offset) else size(b, offset, "the offset", args.loc)
     one = 0 if is_none(first) else known_int(b, first, "an axis", args.loc)
     two = 1 if is_none(second) else known_int(b, second, "an axis", args.loc)
     return diagonal_of(b, value, shift, one, two, args.loc)
-
-
-def trace(b: Builder, args: Arguments) -> Value:
-    """np.trace: the sum of the diagonal"""
-    array, offset, first, second, kind, out = args.take("a", "offset axis1 axis2 dtype out")
-    value = forced(b, tensor(b, array, args.loc))
-    along = _diagonal(b, value, offset, first, second, args)
-    found = dtype(kind, args.loc) or axis_reductions.summation_dtype("sum", value.dtype)
-    return with_out(
-        b, axis_reductions.reduced(b, "sum", along, (-1,), False, args.loc, found), out, args
-    )
 
 
 def diag(b: Builder, args: Arguments) -> Value:
@@ -147,21 +126,6 @@ def _triangle(name: str) -> Rule:
         return Tensor(whole.shape, whole.dtype, at, cost=whole.cost + 2)
 
     return rule
-
-
-def tri(b: Builder, args: Arguments) -> Value:
-    """np.tri: ones at and below a diagonal"""
-    rows, columns, diagonal_, kind = args.take("N", "M k dtype")
-    height = extents(b, rows, args.loc)[0]
-    width = height if is_none(columns) else extents(b, columns, args.loc)[0]
-    shift = ZERO if is_none(diagonal_) else size(b, diagonal_, "k", args.loc)
-    found = dtype(kind, args.loc) or DType.FLOAT64
-    zero, one = (cast(Const(n, DType.INT64), found) for n in (0, 1))
-
-    def at(index: Index) -> Expr:
-        return Select(at_least(plus(index[0], shift), index[1]), one, zero, found)
-
-    return Tensor((height, width), found, at, cost=2)
 
 
 def fill_diagonal(b: Builder, args: Arguments) -> Value:

@@ -27,7 +27,7 @@ from polyopt.frontend.numpy.call_arguments import (
 from polyopt.frontend.numpy.table_rules import OnMasked, Rule
 from polyopt.frontend.numpy.ufuncs import UFUNCS
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.memory import EXPENSIVE, cheap, forced, settled, store, stored
+from polyopt.frontend.program.memory import EXPENSIVE, forced, settled, store, stored
 from polyopt.frontend.subscripts import masks
 from polyopt.frontend.values.codes import refuse, refuse_raising
 from polyopt.frontend.values.constants import array_or_number, as_sequence
@@ -54,7 +54,6 @@ _REDUCED = {
     "all": "axis out keepdims where",
     "mean": "axis dtype out keepdims where",
     "var": "axis dtype out ddof keepdims where mean correction",
-    "ptp": "axis out keepdims",
     "count_nonzero": "axis keepdims",
 }
 """The optional arguments of the reductions, in NumPy's order."""
@@ -333,16 +332,6 @@ def count_nonzero(b: Builder, args: Arguments) -> Value:
     value = forced(b, r.value)
     flags = replace(value, dtype=DType.BOOL, at=lambda i: cast(value.at(i), DType.BOOL), view=None)
     return axis_reductions.reduced(b, "sum", flags, r.axes, r.keepdims, args.loc, DType.INT64)
-
-
-def ptp(b: Builder, args: Arguments) -> Value:
-    """np.ptp: maximum less minimum"""
-    r = request(b, args, _REDUCED["ptp"])
-    value = cheap(b, forced(b, r.value))
-    ends = [
-        axis_reductions.reduced(b, n, value, r.axes, r.keepdims, args.loc) for n in ("max", "min")
-    ]
-    return with_out(b, apply(b, UFUNCS["subtract"], ends, args.loc), r.out, args)
 
 
 dot = product(products.dot)

@@ -115,13 +115,12 @@ GROUPS: tuple[Group, ...] = (
         "library.movement": "putmask",
     }, "`choose` with `mode` clip or wrap"),
     Group("reductions", _COMPILED, {
-        "numpy.reductions": """sum prod any all mean var std ptp count_nonzero nansum nanprod nanmax
+        "numpy.reductions": """sum prod any all mean var std count_nonzero nansum nanprod nanmax
             nanmin nanmean nanvar nanstd""",
         "numpy.callbacks": "max min amax=max amin=min",
-        "library.measures": """average nanargmax nanargmin cov corrcoef linalg.norm
+        "library.measures": """average ptp trace nanargmax nanargmin cov corrcoef linalg.norm
             linalg.vector_norm linalg.matrix_norm""",
         "numpy.scans": "argmax argmin",
-        "numpy.diagonals": "trace",
     }, "`axis` (None, one or several), `dtype`, `out`, `keepdims`, `initial`, `where`; `ddof`; "
        "norms of any order but those of singular values"),
     Group("running", _COMPILED, {
@@ -142,7 +141,7 @@ GROUPS: tuple[Group, ...] = (
             identity copy ascontiguousarray=contiguous asfortranarray=contiguous astype ndarray""",
         "numpy.grids": "arange linspace indices meshgrid",
         "library.signals": "logspace geomspace hanning hamming blackman bartlett",
-        "numpy.diagonals": "tri",
+        "library.movement": "tri",
         "library.calculus": "vander",
         "numpy.arrays": "array asarray asanyarray=asarray",
         "library.calls": "fromfunction apply_along_axis",
@@ -150,10 +149,9 @@ GROUPS: tuple[Group, ...] = (
     }, "`arange` of integers, or of real numbers known while compiling; `mgrid` and `ogrid` too"),
     Group("put together and cut", _COMPILED, {
         "numpy.joining": "concatenate stack vstack hstack column_stack row_stack=vstack",
-        "numpy.array_splitting": "block tile split array_split hsplit vsplit dsplit",
-        "library.movement": "append insert delete repeat dstack",
+        "numpy.array_splitting": "block tile split array_split",
+        "library.movement": "append insert delete repeat dstack hsplit vsplit dsplit unstack",
         "numpy.padding": "pad",
-        "numpy.axes": "unstack",
     }, "known counts of parts; `repeat` by numbers and by arrays of them; `pad` with constants, "
        "edge, wrap, reflect, symmetric"),
     Group("moved and turned", _COMPILED, {

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from polyopt.dataclass import dataclass
-from polyopt.errors import Loc
 from polyopt.frontend.arithmetic.operators import describe
 from polyopt.frontend.integers.affine_integers import TRUE, ZERO, both, is_affine, negated, select
 from polyopt.frontend.program.builder import Builder
@@ -23,7 +22,7 @@ from polyopt.frontend.reader.conditions import truth
 from polyopt.frontend.reader.expressions import evaluate
 from polyopt.frontend.syntax.liveness import assigned
 from polyopt.frontend.syntax.structure import is_result, own
-from polyopt.frontend.values.promote import cast, is_same, joined, number_of
+from polyopt.frontend.values.promote import as_number, cast, is_same, joined
 from polyopt.frontend.values.values import (
     Gone,
     Known,
@@ -225,7 +224,7 @@ def _merged(
     loc = frame.loc(node)
     if isinstance(left, Known) and isinstance(right, Known) and is_same(left.value, right.value):
         return left
-    one, other = _number(left, loc), _number(right, loc)
+    one, other = as_number(left, loc), as_number(right, loc)
     if one is None or other is None:
         return _merged_arrays(b, frame, node, name, left, right)
     if is_stable(one) and is_stable(other) and is_stable(Number(condition, True)):
@@ -273,13 +272,3 @@ def _kind(value: Value) -> str:
     if isinstance(value, Tensor):
         return f"an array of rank {value.rank} of {value.dtype}"
     return "a number" if isinstance(value, Number) else describe(value)
-
-
-def _number(value: Value, loc: Loc | None) -> Number | None:
-    match value:
-        case Number():
-            return value
-        case Known(value=known):
-            return number_of(known, loc)
-        case _:
-            return None

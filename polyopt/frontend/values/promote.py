@@ -15,7 +15,7 @@ from polyopt.errors import Loc
 from polyopt.frontend.arithmetic.folding import integer_text
 from polyopt.frontend.integers.affine_integers import is_size, strip_casts
 from polyopt.frontend.values.codes import refuse, refuse_raising
-from polyopt.frontend.values.values import Number
+from polyopt.frontend.values.values import Known, Number, Value
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -239,6 +239,17 @@ def is_castable(source: DType, target: DType, rule: str) -> bool:
     if rule not in CASTINGS:
         refuse("PO0151", f"casting {rule!r}", None, f"use one of {', '.join(CASTINGS)}")
     return bool(np.can_cast(source.numpy, target.numpy, casting=rule))  # type: ignore[arg-type]
+
+
+def as_number(value: Value, loc: Loc | None) -> Number | None:
+    """Return a number, known or not, or None when `value` is none."""
+    match value:
+        case Number():
+            return value
+        case Known(value=known):
+            return number_of(known, loc)
+        case _:
+            return None
 
 
 def number_of(value: object, loc: Loc | None) -> Number | None:

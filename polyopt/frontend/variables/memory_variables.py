@@ -25,7 +25,15 @@ from polyopt.frontend.program.statement_domains import Scope
 from polyopt.frontend.subscripts.compaction import compacted
 from polyopt.frontend.syntax.structure import is_result
 from polyopt.frontend.values.codes import refuse
-from polyopt.frontend.values.promote import Operand, cast, common_pair, is_same, joined, number_of
+from polyopt.frontend.values.promote import (
+    Operand,
+    as_number,
+    cast,
+    common_pair,
+    is_same,
+    joined,
+    number_of,
+)
 from polyopt.frontend.values.shapes import equate
 from polyopt.frontend.values.values import (
     Buffer,
@@ -159,7 +167,7 @@ def _flag_of(b: Builder, buffer: Buffer) -> Load:
 
 def _pin(b: Builder, frame: Frame, name: str, value: Value, node: ast.stmt) -> Pin | None:
     place, loc = frame.place(node, name), frame.loc(node)
-    number = _as_number(value, loc)
+    number = as_number(value, loc)
     if number is not None and place not in b.facts.shapes:
         dtype, weak = _wide(b, place, (number.dtype, number.weak), loc)
         buffer = b.new_buffer(name, dtype, ())
@@ -188,16 +196,6 @@ def _note(b: Builder, buffer: Buffer, weak: bool, place: Place) -> None:
     """Note a variable that holds integers of Python's: its range is learned."""
     if weak and buffer.dtype is DType.INT64 and not buffer.shape:
         b.variables[buffer.name] = place
-
-
-def _as_number(value: Value, loc: Loc | None) -> Number | None:
-    match value:
-        case Number():
-            return value
-        case Known(value=known):
-            return number_of(known, loc)
-        case _:
-            return None
 
 
 def _pin_array(
