@@ -17,7 +17,7 @@ from polyopt.errors import FrontendError
 from polyopt.frontend.numpy.table import METHODS
 from polyopt.frontend.syntax.annotations import Annotation
 from polyopt.tracing import broadcasting, recording
-from polyopt.tracing.nodes import BINARY, COMPARE, MOVES, Array, Captured, Node, Operator
+from polyopt.tracing.nodes import BINARY, COMPARE, MOVES, Array, Captured, Node, Operator, mapped
 from polyopt.tracing.places import here, refuse
 from polyopt.tracing.sizes import Extent, Shape, Size, is_extent, is_polynomial, times
 from polyopt.tracing.subscripting import is_plain
@@ -368,17 +368,15 @@ def _flat(parts: tuple[object, ...]) -> object:
 
 def operand(value: object) -> object:
     """Return a value as an operand of a node: arrays become nodes, the rest stays."""
+    return mapped(value, _operand)
+
+
+def _operand(value: object) -> object:
     match value:
         case LazyArray():
             return value._node
         case np.ndarray():
             return recording.captured(value)
-        case tuple():
-            return tuple(operand(part) for part in value)
-        case list():
-            return [operand(part) for part in value]
-        case slice():
-            return slice(operand(value.start), operand(value.stop), operand(value.step))
         case Annotation():
             return value.dtype.numpy
         case _:

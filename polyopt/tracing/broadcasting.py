@@ -1,6 +1,7 @@
-"""Extents of lazy arrays: what operands have, what they broadcast to, which axes are meant.
+"""Extents of lazy arrays: what operands have, and what they broadcast to.
 
-Raises: `LazyError` where extents or axes do not fit."""
+Refuses: extents that differ (PO0140).
+"""
 
 from __future__ import annotations
 

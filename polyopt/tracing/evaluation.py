@@ -23,6 +23,7 @@ from polyopt.tracing.nodes import (
     SizeValue,
     Store,
     Subscript,
+    mapped,
 )
 from polyopt.tracing.sizes import Extent, Size, Unknown, value_of
 
@@ -70,20 +71,16 @@ def _value(node: Node, values: Mapping[int, object], names: Mapping[str, int]) -
 
 
 def _operand(value: object, values: Mapping[int, object], names: Mapping[str, int]) -> object:
-    match value:
-        case Node():
-            return values[id(value)]
-        case Size():
-            return _extent(value, values, names)
-        case tuple():
-            return tuple(_operand(part, values, names) for part in value)
-        case list():
-            return [_operand(part, values, names) for part in value]
-        case slice():
-            parts = (value.start, value.stop, value.step)
-            return slice(*(_operand(part, values, names) for part in parts))
-        case _:
-            return value
+    def leaf(part: object) -> object:
+        match part:
+            case Node():
+                return values[id(part)]
+            case Size():
+                return _extent(part, values, names)
+            case _:
+                return part
+
+    return mapped(value, leaf)
 
 
 def _extent(extent: Extent, values: Mapping[int, object], names: Mapping[str, int]) -> int:

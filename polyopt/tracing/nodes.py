@@ -168,6 +168,19 @@ def leaves(value: object) -> Iterator[object]:
             yield value
 
 
+def mapped(value: object, leaf: Callable[[object], object]) -> object:
+    """Return an operand with `leaf` of each node, size and constant in it."""
+    match value:
+        case tuple():
+            return tuple(mapped(part, leaf) for part in value)
+        case list():
+            return [mapped(part, leaf) for part in value]
+        case slice(start=start, stop=stop, step=step):
+            return slice(*(mapped(part, leaf) for part in (start, stop, step)))
+        case _:
+            return leaf(value)
+
+
 def nodes_in(value: object) -> Iterator[Node]:
     """Yield the nodes that an operand needs, those whose extents its sizes mention included."""
     for leaf in leaves(value):

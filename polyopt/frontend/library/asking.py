@@ -25,8 +25,3 @@ def refused(reason: str, hint: str) -> NoReturn:
 def repeated(a: Any, repeats: Any, axis: Any = None) -> Any:
     """Return every layer along the axis `repeats` times, a number."""
     return np.repeat(a, repeats, axis)
-
-
-def grids(shape: Any, dtype: Any) -> Any:
-    """Return the subscripts of every element, one array for each dimension."""
-    return tuple(np.indices(shape, dtype=dtype))

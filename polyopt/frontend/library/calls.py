@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from polyopt.frontend.library.asking import grids, refused
+from polyopt.frontend.library.asking import refused
 
 
 def fromfunction(function: Any, shape: Any, *, dtype: Any = float) -> Any:
     """Call the function with the subscripts of every element."""
-    return function(*grids(shape, dtype))
+    places = np.indices(shape, dtype=dtype)
+    return function(*[places[d] for d in range(len(shape))])
 
 
 def piecewise(x: Any, condlist: Any, funclist: Any) -> Any:

@@ -66,6 +66,16 @@ def iscomplex(x: Any) -> Any:
     return np.imag(x) != 0
 
 
+def iscomplexobj(x: Any) -> Any:
+    """Whether the type has imaginary parts."""
+    return np.result_type(x).kind == "c"
+
+
+def isrealobj(x: Any) -> Any:
+    """Whether the type has no imaginary parts."""
+    return np.result_type(x).kind != "c"
+
+
 def isposinf(x: Any, out: Any = None) -> Any:
     """Whether the element is infinite and positive."""
     return np.logical_and(np.isinf(x), ~np.signbit(x), out=out)

@@ -35,6 +35,7 @@ from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.computed_sizes import as_affine
 from polyopt.frontend.values.constants import as_sequence
 from polyopt.frontend.values.merged_dimensions import merge
+from polyopt.frontend.values.shapes import shifted
 from polyopt.frontend.values.values import Index, Sequence, Tensor, Value, remapped
 from polyopt.ir.expr import CompareOp, Expr, integer
 
@@ -96,11 +97,7 @@ def _into_parts(
 
 def _part(value: Tensor, along: int, start: Expr, length: Expr) -> Tensor:
     shape = tuple(length if d == along else e for d, e in enumerate(value.shape))
-    return remapped(
-        value,
-        shape,
-        lambda i: tuple(plus(start, p) if d == along else p for d, p in enumerate(i)),
-    )
+    return shifted(value, along, start, shape)
 
 
 def tile(b: Builder, args: Arguments) -> Value:

@@ -87,16 +87,6 @@ def size(b: Builder, args: Arguments) -> Value:
     return Number(total, True)
 
 
-def _is_complex(answer: bool) -> Rule:
-    """np.iscomplexobj and np.isrealobj"""
-
-    def rule(b: Builder, args: Arguments) -> Value:
-        (value,) = args.take("x")
-        return Known(tensor(b, value, args.loc).dtype.is_complex is answer)
-
-    return rule
-
-
 def isscalar(b: Builder, args: Arguments) -> Value:
     """np.isscalar"""
     (value,) = args.take("element")
@@ -164,7 +154,3 @@ def moveaxis(b: Builder, args: Arguments) -> Value:
     for target, axis in sorted(zip(targets, sources, strict=True)):
         axes.insert(target, axis)
     return permuted(value, axes)
-
-
-iscomplexobj = _is_complex(True)
-isrealobj = _is_complex(False)

@@ -209,20 +209,12 @@ def stacked(parts: list[Tensor]) -> Tensor:
     return Tensor((integer(len(parts)), *first.shape), first.dtype, at, cost=2 * len(parts))
 
 
-def _numbered(b: Builder, args: Arguments) -> list[Tensor]:
-    """Return the subscripts of a shape, one vector for each dimension."""
-    dimensions, kind = args.values[0], args.keywords.get("dtype", Known(None))
-    if len(args.values) > 1:
-        kind = args.values[1]
-    found = dtype(kind, args.loc) or DType.INT64
-    shape = extents(b, dimensions, args.loc)
-    return [Tensor((e,), found, lambda i: cast(i[0], found)) for e in shape]
-
-
 def indices(b: Builder, args: Arguments) -> Value:
     """np.indices"""
     dimensions, kind, sparse = args.take("dimensions", "dtype sparse")
-    vectors = _numbered(b, Arguments(args.name, (dimensions, kind), {}, args.loc))
+    found = dtype(kind, args.loc) or DType.INT64
+    shape = extents(b, dimensions, args.loc)
+    vectors = [Tensor((e,), found, lambda i: cast(i[0], found)) for e in shape]
     thin = known_bool(sparse, "sparse", args.loc)
     parts = spread(vectors, list(range(len(vectors))), thin)
     if thin:
@@ -230,12 +222,6 @@ def indices(b: Builder, args: Arguments) -> Value:
     if not parts:
         refuse("PO0151", "np.indices of no dimensions", args.loc)
     return stacked(parts)
-
-
-def grids(b: Builder, args: Arguments) -> Value:
-    """The library's `grids`: the subscripts as separate arrays"""
-    vectors = _numbered(b, args)
-    return Sequence(tuple(spread(vectors, list(range(len(vectors))), False)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ from polyopt.frontend.values.computed_sizes import as_affine
 from polyopt.frontend.values.constants import as_sequence
 from polyopt.frontend.values.merged_dimensions import merge
 from polyopt.frontend.values.promote import common_dtype
-from polyopt.frontend.values.shapes import equate, is_single, stretched
+from polyopt.frontend.values.shapes import equate, is_single, shifted, stretched
 from polyopt.frontend.values.values import (
     Index,
     Sequence,
@@ -108,16 +108,9 @@ def joined(
     buffer = b.new_buffer("joined", dtype or common_dtype(kinds, args.loc), tuple(shape))
     whole = view_of(buffer)
     for part, start in zip(parts, starts, strict=False):
-        place = _shifted(whole, axis, start, part.shape)
+        place = shifted(whole, axis, start, part.shape)
         store(b, place, part, args.loc)
     return Tensor(tuple(shape), buffer.dtype, whole.at, whole.view)
-
-
-def _shifted(whole: Tensor, axis: int, start: Expr, shape: Index) -> Tensor:
-    def index(inner: Index) -> Index:
-        return tuple(plus(start, part) if d == axis else part for d, part in enumerate(inner))
-
-    return remapped(whole, shape, index)
 
 
 def stack(b: Builder, args: Arguments) -> Value:

@@ -25,6 +25,7 @@ from polyopt.frontend.program.memory import forced, store
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.constants import as_sequence
 from polyopt.frontend.values.promote import cast
+from polyopt.frontend.values.shapes import shifted
 from polyopt.frontend.values.values import Index, Known, Tensor, Value, remapped, view_of
 from polyopt.frontend.values.values import Sequence as Items
 from polyopt.ir.expr import Const, Expr, integer
@@ -144,9 +145,7 @@ def _with_constants(
 
 def _strip(whole: Tensor, d: int, start: Expr, width: Expr) -> Tensor:
     shape = tuple(width if n == d else e for n, e in enumerate(whole.shape))
-    return remapped(
-        whole, shape, lambda i: tuple(plus(start, p) if n == d else p for n, p in enumerate(i))
-    )
+    return shifted(whole, d, start, shape)
 
 
 def _fill(b: Builder, target: Tensor, fill: Expr, loc: Loc | None) -> None:

@@ -326,8 +326,6 @@ def _word(b: Builder, value: Value, args: Arguments) -> str:
 
 def count_nonzero(b: Builder, args: Arguments) -> Value:
     """np.count_nonzero"""
-    if args.values and isinstance(args.values[0], Masked):
-        return masks.reduction("count_nonzero", b, args)
     r = request(b, args, _REDUCED["count_nonzero"])
     value = forced(b, r.value)
     flags = replace(value, dtype=DType.BOOL, at=lambda i: cast(value.at(i), DType.BOOL), view=None)

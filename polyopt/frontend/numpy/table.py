@@ -106,8 +106,7 @@ GROUPS: tuple[Group, ...] = (
     Group("parts of complex numbers", _COMPILED, {
         "numpy.selection": "real imag",
         "numpy.ufunc_calls": "conjugate",
-        "library.comparing": "angle isreal iscomplex",
-        "numpy.axes": "iscomplexobj isrealobj",
+        "library.comparing": "angle isreal iscomplex iscomplexobj isrealobj",
     }),
     Group("choice", _PREDICATED, {
         "numpy.selection": "where clip select=choice choose nan_to_num copyto",
@@ -207,7 +206,6 @@ METHODS = frozenset(
 _HOOKS = {
     "require_extent": Function("numpy.axes", "require_extent"),
     "refused": Function("numpy.axes", "refused"),
-    "grids": Function("numpy.grids", "grids"),
     "repeated": Function("numpy.joining", "repeated"),
 }
 """What the functions written in Python ask of the compiler."""

@@ -16,6 +16,7 @@ from polyopt.frontend.integers.affine_integers import (
     is_affine,
     is_size,
     minus,
+    plus,
     unclipped,
 )
 from polyopt.frontend.program.builder import Builder
@@ -180,6 +181,15 @@ def is_repeated(source: Index, target: Index) -> bool:
             return True
     pairs = zip(reversed(source), reversed(target), strict=False)
     return any(_is_single(old) and new != old for old, new in pairs)
+
+
+def shifted(tensor: Tensor, axis: int, start: Expr, shape: Index) -> Tensor:
+    """Return the elements from `start` on along a dimension, as an array of this shape."""
+
+    def index(place: Index) -> Index:
+        return tuple(plus(start, part) if d == axis else part for d, part in enumerate(place))
+
+    return remapped(tensor, shape, index)
 
 
 def stretched(tensor: Tensor, shape: Index) -> Tensor:
