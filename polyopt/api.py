@@ -21,8 +21,15 @@ from polyopt.building import Accept, build_kernel
 from polyopt.capture.guards import different
 from polyopt.capture.text import keep_lines
 from polyopt.compiled import CompiledKernel, Types, Values, chain, declined, restore, verify_first
-from polyopt.errors import FrontendError, InternalError, PolyoptError, UsageError
-from polyopt.frontend.syntax.argtypes import ArgType, ArrayType, ConstType, NeedConstant, ScalarType
+from polyopt.errors import (
+    FrontendError,
+    InternalError,
+    PolyoptError,
+    UsageError,
+    boundary,
+    without_frames,
+)
+from polyopt.frontend.syntax.argtypes import NeedConstant
 from polyopt.ir.source import Signature
 from polyopt.runtime.check import ShapeError, check_call
 from polyopt.runtime.notices import PolyoptWarning, notice
@@ -30,8 +37,9 @@ from polyopt.runtime.overlap import OverlapError
 from polyopt.schedulefile import ScheduleText, load_text, with_sizes
 from polyopt.specialize import (
     Parameters,
+    as_type,
+    is_type,
     plain_values,
-    type_of,
     types_of,
     with_constant,
     with_decisions,
@@ -90,11 +98,15 @@ class Kernel(Generic[_F]):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Run the kernel."""
-        if not kwargs:
-            result = self._fast(*args)
-            if result is not NotImplemented:
-                return result
-        return self._slow_call(args, kwargs)
+        __tracebackhide__ = True
+        try:
+            if not kwargs:
+                result = self._fast(*args)
+                if result is not NotImplemented:
+                    return result
+            return self._slow_call(args, kwargs)
+        except PolyoptError as error:
+            raise without_frames(error)  # noqa: B904 - the same error
 
     def _slow_call(self, args: Values, kwargs: dict[str, object]) -> Any:  # noqa: ANN401
         """Run a call that the compiled code did not take as it came."""
@@ -108,11 +120,13 @@ class Kernel(Generic[_F]):
         types = types_of(self._parameters, values, self._constants)
         return restore(self._specialized(types, values).settle(values), values, given)
 
+    @boundary
     def compile(self, *args: Any, **kwargs: Any) -> CompiledKernel:  # noqa: ANN401
         """Compile for example arguments, types (`po.f64["N,M"]`), or for what is inferred."""
         types, values = self._example(args, kwargs)
         return self._specialized(types, values)
 
+    @boundary
     def schedule(self, *args: Any, **kwargs: Any) -> Schedule:  # noqa: ANN401
         """Return the schedule for example arguments, types, or what is inferred; compiles no C."""
         from polyopt.ir.budget import Budget
@@ -139,6 +153,7 @@ class Kernel(Generic[_F]):
         program = settle_regions(with_mode(programs[types], options))
         return only_schedule(program, choose_schedules(program, options, machine))
 
+    @boundary
     def verify(self, *args: Any, samples: int = 20, seed: int = 0) -> Verification:  # noqa: ANN401
         """Compare the program as polyopt read it with the Python function, on small random calls.
 
@@ -172,10 +187,12 @@ class Kernel(Generic[_F]):
             signature_of(types)
         return verify_program(self.py_func, programs[types], types, samples, seed)
 
+    @boundary
     def with_options(self, **options: object) -> Kernel[_F]:
         """Return the same function with other options, as fields of `Options` are called."""
         return Kernel(self.py_func, self.options.changed(options))
 
+    @boundary
     def with_schedule(
         self, schedule: str | os.PathLike[str] | Schedule | None, /, **sizes: int
     ) -> Kernel[_F]:
@@ -197,13 +214,14 @@ class Kernel(Generic[_F]):
 
             return infer_types(self.py_func), None
         given = self._parameters.bind(args, kwargs)
-        if not any(_is_type(value) for value in given):
+        if not any(is_type(value) for value in given):
             values = plain_values(given, not self.options.target.is_host)
             return types_of(self._parameters, values, self._constants), values
         defaults = self._parameters.defaults
         names = self._parameters.names
-        return tuple(_as_type(n, v, defaults) for n, v in zip(names, given, strict=True)), None
+        return tuple(as_type(n, v, defaults) for n, v in zip(names, given, strict=True)), None
 
+    @boundary
     def tune(self, seconds: float, /, *args: Any, **kwargs: Any) -> Tuned:  # noqa: ANN401
         """Look for a faster schedule for such a call, for about `seconds`, and use it from then on.
 
@@ -390,24 +408,7 @@ def _unpickled(module: str, name: str, options: Options) -> Kernel[Any]:
     return Kernel(getattr(value, "py_func", value), options)
 
 
-def _is_type(value: object) -> bool:
-    from polyopt.frontend.syntax.annotations import Annotation
-
-    return isinstance(value, ArrayType | ScalarType | ConstType | Annotation | type)
-
-
-def _as_type(name: str, value: object, defaults: Any) -> ArgType:  # noqa: ANN401
-    if isinstance(value, ArrayType | ScalarType | ConstType):
-        return value
-    if _is_type(value):
-        from polyopt.frontend.syntax.type_inference import from_annotation
-
-        found = from_annotation(value, 0)
-        if found is not None:
-            return found
-    return type_of(name, value, False, defaults)
-
-
+@boundary
 def to_device(
     array: object, target: object = "cuda", device: int | str | None = None
 ) -> DeviceArray:
@@ -437,6 +438,7 @@ def to_device(
     return new_array(provider, buffer, host.shape, dtype)
 
 
+@boundary
 def load_schedule(path: str | os.PathLike[str]) -> ScheduleText:
     """Return the schedule in a file as text; what it does to a program is proven when it is used.
 
@@ -467,6 +469,7 @@ def kernel(
 ) -> Callable[[_F], Kernel[_F]]: ...
 
 
+@boundary
 def kernel(function: Any = None, **options: object) -> Any:
     """Make a kernel of a Python function, as a decorator or a call, with or without options.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from polyopt.building import Built, compile_stages
 from polyopt.capture.guards import Guards, different, guards_of
 from polyopt.capture.reads import Read
-from polyopt.errors import InternalError, UsageError
+from polyopt.errors import InternalError, PolyoptError, UsageError, without_frames
 from polyopt.frontend.syntax.argtypes import ArgType
 from polyopt.ir.source import ArrayArg, ConstArg, ScalarArg, Signature, Source
 from polyopt.kernel_entries import artefact_of, unpacked
@@ -55,12 +55,16 @@ class CompiledKernel:
 
     def __call__(self, *args: object, **kwargs: object) -> Any:  # noqa: ANN401
         """Run the kernel; raises `UsageError` PO0228 where a value that it captures changed."""
-        if not kwargs:
-            result = self._call(*args)
-            if result is not NotImplemented:
-                return result
-        self._require_current()
-        return self.settle(Parameters.of(self.py_func).bind(args, kwargs))
+        __tracebackhide__ = True
+        try:
+            if not kwargs:
+                result = self._call(*args)
+                if result is not NotImplemented:
+                    return result
+            self._require_current()
+            return self.settle(Parameters.of(self.py_func).bind(args, kwargs))
+        except PolyoptError as error:
+            raise without_frames(error)  # noqa: B904 - the same error
 
     @property
     def dispatch(self) -> Callable[..., Any]:

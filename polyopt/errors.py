@@ -7,9 +7,11 @@ PO06xx command line and files, PO07xx budgets, PO08xx lazy arrays, PO09xx intern
 
 from __future__ import annotations
 
+import functools
 import linecache
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from polyopt.dataclass import dataclass
 from polyopt.files import is_readable
@@ -168,6 +170,41 @@ class InternalError(PolyoptError):
 
 class MisreadError(InternalError):
     """A program as polyopt read it is not the Python function: results differ for some call."""
+
+
+def is_debugging() -> bool:
+    """Whether all frames of errors are wanted: POLYOPT_DEBUG=1."""
+    return os.environ.get("POLYOPT_DEBUG", "0") not in ("", "0")
+
+
+def without_frames(error: PolyoptError) -> PolyoptError:
+    """Return an error that is raised anew at the boundary, without the frames below it.
+
+    What is wrong is at a place of the user's program, which the error names.  All frames stay where
+    POLYOPT_DEBUG=1 asks for them, and in defects of polyopt.
+    """
+    if is_debugging() or isinstance(error, InternalError):
+        return error
+    error.__cause__ = None
+    error.__suppress_context__ = True
+    return error.with_traceback(None)
+
+
+_C = TypeVar("_C", bound=Callable[..., Any])
+
+
+def boundary(call: _C) -> _C:
+    """Decorate a function of the public interface: its errors show the line that called it."""
+
+    @functools.wraps(call)
+    def called(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        __tracebackhide__ = True
+        try:
+            return call(*args, **kwargs)
+        except PolyoptError as error:
+            raise without_frames(error)  # noqa: B904 - the same error
+
+    return called  # type: ignore[return-value]
 
 
 def render(error: PolyoptError) -> str:

@@ -239,3 +239,23 @@ def _show(kind: ArgType) -> str:
             return show(condition) if holds else f"not ({show(condition)})"
         case ConstType():
             return f"={kind.value!r}"
+
+
+def is_type(value: object) -> bool:
+    """Tell whether an argument of `compile` is a type."""
+    from polyopt.frontend.syntax.annotations import Annotation
+
+    return isinstance(value, ArrayType | ScalarType | ConstType | Annotation | type)
+
+
+def as_type(name: str, value: object, defaults: Mapping[str, object]) -> ArgType:
+    """Return the type that an argument of `compile` is or has; a default fills what is open."""
+    if isinstance(value, ArrayType | ScalarType | ConstType):
+        return value
+    if is_type(value):
+        from polyopt.frontend.syntax.type_inference import from_annotation
+
+        found = from_annotation(value, 0)
+        if found is not None:
+            return found
+    return type_of(name, value, False, defaults)

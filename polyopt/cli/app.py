@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import click
 
-from polyopt.cli.console import is_debugging, own_version, report_crash, report_error
+from polyopt.cli.console import own_version, report_crash, report_error
 from polyopt.cli.exits import Exit, exit_code
-from polyopt.errors import PolyoptError, UsageError
+from polyopt.errors import PolyoptError, UsageError, is_debugging
 
 _COMMANDS = {
     "compile": "write C, header and schedule of a function",

@@ -15,7 +15,6 @@ import click
 from polyopt.cli.artefacts import check_artefact, faults, find_artefacts
 from polyopt.cli.console import (
     has_colour,
-    is_debugging,
     own_version,
     paint_error,
     result,
@@ -38,7 +37,15 @@ from polyopt.cli.prepare import (
 from polyopt.cli.subjects import Chosen, choose
 from polyopt.cli.typespec import parse_sizes
 from polyopt.dataclass import dataclass, replace
-from polyopt.errors import InternalError, Loc, PolyoptError, ScheduleError, UsageError, render
+from polyopt.errors import (
+    InternalError,
+    Loc,
+    PolyoptError,
+    ScheduleError,
+    UsageError,
+    is_debugging,
+    render,
+)
 from polyopt.frontend.syntax.parallel_claims import LoopClaim, Said, Unclear, claims_in
 from polyopt.proof import certify
 from polyopt.report.claims import Subject

@@ -119,8 +119,3 @@ def own_version() -> str:
         return version("polyopt")
     except PackageNotFoundError:
         return "unknown (not installed)"
-
-
-def is_debugging() -> bool:
-    """Whether tracebacks are wanted."""
-    return os.environ.get("POLYOPT_DEBUG", "0") not in ("", "0")

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from polyopt.errors import FrontendError
+from polyopt.errors import FrontendError, boundary
 from polyopt.frontend.numpy.table import METHODS
 from polyopt.frontend.syntax.annotations import Annotation
 from polyopt.tracing import broadcasting, recording
@@ -94,6 +94,7 @@ class LazyArray:
 
     # -- values ---------------------------------------------------------------------------------
 
+    @boundary
     def compute(self, **options: object) -> Any:  # noqa: ANN401
         """Return the value, which must need no placeholder; compile if that was not done yet."""
         from polyopt.tracing.compiling import compute

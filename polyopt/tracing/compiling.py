@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from polyopt.compiled import CompiledKernel
-from polyopt.errors import ArgumentError
+from polyopt.errors import ArgumentError, boundary
 from polyopt.ir.types import dtype_of
 from polyopt.runtime.values import array_of, type_name
 from polyopt.tracing.arrays import LazyArray
@@ -200,6 +200,7 @@ def _rebuilt(value: object, results: Iterator[object]) -> object:
 # -- compilation ------------------------------------------------------------------------------
 
 
+@boundary
 def compile(
     outputs: object, inputs: Sequence[LazyArray] | None = None, *, name: str = "traced",
     **options: object,

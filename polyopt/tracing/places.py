@@ -15,9 +15,11 @@ from typing import NoReturn
 
 import numpy as np
 
+from polyopt import errors
 from polyopt.errors import FrontendError, Loc
 
 _OWN = str(Path(__file__).parent)
+_BOUNDARY = errors.__file__
 _NUMPY = str(Path(np.__file__).parent)
 
 HINTS: dict[str, str] = {
@@ -52,7 +54,7 @@ def here() -> Loc | None:
 
 @lru_cache(maxsize=512)
 def _is_inside(file: str) -> bool:
-    return file.startswith((_OWN, _NUMPY))
+    return file == _BOUNDARY or file.startswith((_OWN, _NUMPY))
 
 
 @lru_cache(maxsize=4096)
