@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from bench.levels import target_flags
 from workloads import Workload
 
 SOURCES = Path(__file__).parent / "baseline"
-FLAGS = ("-O3", "-march=native")
-EXACT_FLAGS = (*FLAGS, "-ffp-contract=off")
+EXACT = ("-ffp-contract=off",)
 
 
 class NoCompiler(Exception):
@@ -44,11 +44,17 @@ def _source(workload: Workload) -> Path:
     return SOURCES / f"{workload.forms['loops'].__name__}.c"
 
 
-def build(workload: Workload, folder: Path, flags: tuple[str, ...] = FLAGS) -> Path:
-    """Compile the loops of `workload` to a shared library in `folder`."""
+def flags() -> tuple[str, ...]:
+    """Return gcc's flags."""
+    return ("-O3", *target_flags())
+
+
+def build(workload: Workload, folder: Path, more: tuple[str, ...] = ()) -> Path:
+    """Compile the loops of `workload` to a shared library in `folder`, with `more` flags."""
     stem = workload.forms["loops"].__name__
-    library = folder / f"{stem}{''.join(flags)}.so"
-    command = [compiler(), *flags, "-shared", "-fPIC", "-o", str(library)]
+    chosen = (*flags(), *more)
+    library = folder / f"{stem}{''.join(chosen)}.so"
+    command = [compiler(), *chosen, "-shared", "-fPIC", "-o", str(library)]
     command += [str(_source(workload)), "-lm"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:

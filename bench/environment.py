@@ -13,7 +13,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from bench.baseline import FLAGS, compiler
+from bench import levels
+from bench.baseline import compiler, flags
 from bench.process import ROOT
 
 
@@ -24,6 +25,7 @@ def describe() -> dict[str, Any]:
         "commit": _commit(),
         "machine": {
             "cpu": _cpu(),
+            "isa": levels.name(),
             "cores": len(os.sched_getaffinity(0)),
             "load": round(os.getloadavg()[0], 2),
             "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
@@ -31,7 +33,7 @@ def describe() -> dict[str, Any]:
             "system": f"{platform.system()} {platform.machine()}",
         },
         "compiler": _output(compiler(), "--version").partition("\n")[0],
-        "flags": list(FLAGS),
+        "flags": list(flags()),
         "versions": {
             "python": platform.python_version(),
             **{name: _version(name) for name in ("numpy", "islpy", "polyopt")},

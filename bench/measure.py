@@ -192,7 +192,7 @@ def _compare_bits(
     if request.fp != "strict":
         return
     path = str(folder / "exact.npz")
-    exact = str(baseline.build(workload, folder, baseline.EXACT_FLAGS))
+    exact = str(baseline.build(workload, folder, baseline.EXACT))
     with WorkerProcess(Implementation(Kind.GCC), request.timeout) as process:
         process.load(workload.name, exact)
         process.ask(do="save", sizes=small, path=path)

@@ -1,6 +1,6 @@
 """Time products of matrices of many shapes: polyopt, NumPy's BLAS, plain loops compiled by gcc.
 
-In: nothing, or `--json`.  Out: per shape the speed over the better of the two others.
+In: nothing, `--json`, `--isa v3`.  Out: per shape the speed over the better of the two others.
 Results are checked.
 """
 
@@ -22,6 +22,7 @@ import numpy as np
 
 import polyopt as po
 from bench.baseline import compiler
+from bench.levels import choose, target_flags
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -92,7 +93,7 @@ class Row:
 def library(folder: Path) -> Callable[..., Any]:
     """Return the plain loops, compiled as a user would."""
     (folder / "loops.c").write_text(LOOPS)
-    flags = ("-O3", "-march=native", "-ffast-math", "-shared", "-fPIC")
+    flags = ("-O3", *target_flags(), "-ffast-math", "-shared", "-fPIC")
     made = folder / "loops.so"
     subprocess.run([compiler(), *flags, str(folder / "loops.c"), "-o", str(made)], check=True)
     found = ctypes.CDLL(str(made)).product
@@ -151,6 +152,8 @@ def main(words: list[str]) -> None:
 
     Threads of one implementation wait for more work on all cores: each has a process of its own.
     """
+    if "--isa" in words:
+        choose(words[words.index("--isa") + 1])
     if "--one" in words:
         times(words[words.index("--one") + 1])
         return

@@ -23,6 +23,7 @@ import numpy as np
 
 import workloads
 from bench.baseline import Bind
+from bench.levels import target_flags
 from bench.peers import ccode, forms
 from bench.peers.folder import digest, store
 from bench.worker import Reference, numpy_bind
@@ -126,7 +127,7 @@ def _pythran(chosen: Task) -> Bind:
     types = ", ".join(map(_pythran_type, made.values()))
     head = f"#pythran export {entry.name}({types})\n"
     text = forms.module_text(statements, head)
-    flags = ["-O3", "-march=native", "-fopenmp", "-DUSE_XSIMD"]
+    flags = ["-O3", *target_flags(), "-fopenmp", "-DUSE_XSIMD"]
     flags += ["-ffp-contract=off"] if chosen.fp == "strict" else ["-ffast-math"]
     stem = f"{entry.name}_{digest(text, flags)}"
     library = store("pythran") / f"{stem}.so"
@@ -163,7 +164,7 @@ def _jax(chosen: Task) -> Bind:
     """JAX: the form as a pure function, loops as `fori_loop` where they can be traced."""
     if chosen.threads == 1:
         single = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-        os.environ["XLA_FLAGS"] = single
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {single}".strip()
     import jax
 
     jax.config.update("jax_enable_x64", chosen.dtype != "float32")

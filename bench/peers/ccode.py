@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 
 from bench.baseline import SOURCES, NoCompiler
+from bench.levels import target_flags, wide_flags
 from bench.peers.folder import digest, store
 from workloads import Workload
 
 HEADER = "real.h"
-BASE = ("-O3", "-march=native")
+BASE = ("-O3",)
 STRICT = ("-ffp-contract=off",)
 FAST = ("-ffast-math", "-DFAST")
-WIDE = ("-mprefer-vector-width=512",)
 POLLY = ("-mllvm", "-polly", "-mllvm", "-polly-parallel", "-mllvm", "-polly-vectorizer=stripmine")
 
 
@@ -82,12 +82,13 @@ def stem(workload: Workload) -> str:
 def flags(peer: str, dtype: str, fp: str) -> tuple[str, ...]:
     """Return the compiler's flags: like is compared with like."""
     kind = C_PEERS[peer]
-    wide = WIDE if kind.openmp else ()
+    wide = wide_flags() if kind.openmp else ()
     openmp = ("-fopenmp",) if kind.openmp else ()
     if kind.openmp and fp != "strict" and "clang" in kind.commands:
         openmp += ("-fveclib=libmvec",)
     real = ("-DREAL=float",) if dtype == "float32" else ()
-    return (*BASE, *wide, *openmp, *kind.extra, *(STRICT if fp == "strict" else FAST), *real)
+    mode = STRICT if fp == "strict" else FAST
+    return (*BASE, *target_flags(), *wide, *openmp, *kind.extra, *mode, *real)
 
 
 def build(workload: Workload, peer: str, dtype: str, fp: str) -> Path:

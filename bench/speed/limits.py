@@ -14,10 +14,11 @@ from pathlib import Path
 
 from bench.baseline import compiler
 from bench.environment import caches
+from bench.levels import target_flags
 from bench.peers.folder import digest, store
 from bench.speed.records import Cell
 
-FLAGS = ("-O3", "-march=native", "-fopenmp")
+FLAGS = ("-O3", "-fopenmp")
 SOURCE = Path(__file__).parent / "limits.c"
 USUAL = {"L1": 32 * 1024, "L2": 1024 * 1024, "L3": 16 * 1024 * 1024}
 
@@ -87,9 +88,11 @@ def _levels(described: Mapping[str, str]) -> dict[str, int]:
 
 def _program() -> Path:
     """Return the compiled program."""
-    path = store("c") / f"limits-{digest(SOURCE.read_text(), FLAGS, compiler())}"
+    path = store("c") / f"limits-{digest(SOURCE.read_text(), FLAGS, target_flags(), compiler())}"
     if not path.is_file():
         fresh = path.with_suffix(f".{os.getpid()}")
-        subprocess.run([compiler(), *FLAGS, "-o", str(fresh), str(SOURCE)], check=True)
+        subprocess.run(
+            [compiler(), *FLAGS, *target_flags(), "-o", str(fresh), str(SOURCE)], check=True
+        )
         fresh.rename(path)
     return path

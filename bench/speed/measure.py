@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import workloads
+from bench import levels
 from bench.baseline import NoCompiler
 from bench.measure import SAMPLE_SECONDS, check_sizes, rank
 from bench.peers import ccode, registry
@@ -170,7 +171,7 @@ def _guarded(
 def _check(session: Session) -> int:
     """Compare everybody with what is expected; return the bytes that must be moved."""
     small = check_sizes(session.workload, session.sizes)
-    record = store("checks") / f"{digest(session.cell)}.json"
+    record = store("checks") / f"{digest(session.cell, levels.name())}.json"
     kept = json.loads(record.read_text()) if record.is_file() else {}
     moved = kept.get("moved")
     if moved is None:

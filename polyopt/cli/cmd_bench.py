@@ -23,6 +23,8 @@ from polyopt.cli.console import result, result_json, talk
 from polyopt.cli.prepare import json_option
 from polyopt.errors import UsageError
 from polyopt.files import is_readable
+from polyopt.runtime.levels import require_level
+from polyopt.runtime.toolchain import processor_features
 
 SPEED = "speed"
 _MOST_BYTES = 1 << 26  # of a kept run
@@ -39,6 +41,11 @@ DATASETS = ("MINI", "SMALL", "MEDIUM", "LARGE", "EXTRALARGE")
 @click.option("--peers", metavar="A,B", help="speed: these peers only; default: all installed.")
 @click.option("--prepare", is_flag=True, help="speed: compile and check, time nothing.")
 @click.option("--budget", type=float, default=1500.0, help="speed: seconds of timing for all.")
+@click.option(
+    "--isa",
+    type=click.Choice(("v2", "v3", "v4")),
+    help="Build everything, peers included, for a level of x86-64; default: for this processor.",
+)
 @click.option("--output", metavar="FILE", type=click.Path(), help="speed: keep the run as JSON.")
 @click.option(
     "--compare",
@@ -62,6 +69,7 @@ def command(
     peers: str | None,
     prepare: bool,
     budget: float,
+    isa: str | None,
     output: str | None,
 ) -> None:
     """Compare polyopt with NumPy, or with every peer, over the workloads of a source checkout."""
@@ -70,6 +78,9 @@ def command(
         sys.path.insert(0, root)
     if compare is not None:
         context.exit(_compare(*map(Path, compare)))
+    if isa is not None:
+        import_module("bench.levels").choose(isa)
+        require_level(processor_features)
     if suite == SPEED:
         seconds = 0.0 if prepare else budget
         request = _request(names, size, threads, (dtype, fp, peers), seconds)
