@@ -254,7 +254,7 @@ def test_c_loops_equal_reference_at_small(workload, tmp_path):
 @pytest.mark.parametrize("workload", IN_C, ids=[w.name for w in IN_C])
 def test_c_loops_keep_the_order_of_the_python_loops(workload, tmp_path):
     """Without contraction the same order of operations gives the same bits."""
-    library = baseline.build(workload, tmp_path, baseline.EXACT_FLAGS)
+    library = baseline.build(workload, tmp_path, baseline.EXACT)
     sizes = workload.at("MINI")
     arguments = workload.make(sizes, seed=11)
     own = copy.deepcopy(arguments)
