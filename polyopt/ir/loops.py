@@ -372,7 +372,7 @@ class LoopFunction:
     array.  A name declared by `Declare` with dtype INT64 and one lane may be used in bounds and
     subscripts as `Symbol`.  `trace` is the schedule's steps, one a line.  `reassociable`
     names the statements whose reduction may be split, vectorized and contracted to FMA, `fusible`
-    those that may be contracted only.
+    those in whose values each product and its sum may round once.
     """
 
     name: str

@@ -87,7 +87,7 @@ class Statement:
     `loops`: where the source has the loops of `iters`; None for a loop it does not write.
     `written`: of a function that polyopt has in place of NumPy's, whose roundings may be others.
     `regroups`: the terms of `a[i] = a[i - 1] op x` may be combined in any grouping.
-    `fuses`: product and sum of `a[i] = a[i] + x * y` may round once, their order being kept.
+    `fuses`: every product in the value and the sum that it is added to may round once.
     """
 
     name: str

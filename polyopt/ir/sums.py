@@ -5,10 +5,25 @@ In: an expression.  Out: the products it is the sum of, with their signs.
 
 from __future__ import annotations
 
-from polyopt.ir.expr import Binary, BinaryOp, Expr, Unary, UnaryOp
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Cast,
+    Compare,
+    Expr,
+    Unary,
+    UnaryOp,
+    children,
+)
+from polyopt.ir.types import DType
 
 SignedProduct = tuple[bool, Binary]
 """A product, and whether it is taken away."""
+
+
+def is_product(expr: Expr) -> bool:
+    """Tell whether `expr` is a product of numbers that round."""
+    return isinstance(expr, Binary) and expr.op is BinaryOp.MUL and not expr.dtype.is_integer
 
 
 def products(term: Expr, is_negative: bool = False) -> tuple[SignedProduct, ...]:
@@ -35,5 +50,24 @@ def added_products(value: Expr) -> tuple[Expr, tuple[SignedProduct, ...]] | None
             return value.left, right
         case Binary(op=BinaryOp.ADD) if left := products(value.left):
             return value.right, left
+        case Binary(op=BinaryOp.SUB) if left := products(value.left):
+            return Unary(UnaryOp.NEG, value.right, value.dtype), left
         case _:
             return None
+
+
+def sums_inside(expr: Expr) -> tuple[Expr, ...]:
+    """Return the operands of `expr` whose products and sums may round once.
+
+    What a comparison or a conversion to integers decides stays as it is.
+    """
+    if isinstance(expr, Compare) or (isinstance(expr, Cast) and not expr.dtype.is_float):
+        return ()
+    return tuple(part for part in children(expr) if part.dtype.is_float)
+
+
+def adds_product(expr: Expr) -> bool:
+    """Tell whether `expr` adds a product to anything, in a place where both may round once."""
+    if expr.dtype not in (DType.FLOAT32, DType.FLOAT64):
+        return False
+    return added_products(expr) is not None or any(map(adds_product, sums_inside(expr)))

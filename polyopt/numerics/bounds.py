@@ -21,7 +21,7 @@ from polyopt.ir.program import Program
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.source import ArrayArg, Layout, OutputArray, Result, ResultKind, Signature
 from polyopt.numerics.classify import outputs_of
-from polyopt.numerics.flow import flow, open_statements, written_statements
+from polyopt.numerics.flow import flow, fusible_statements, open_statements, written_statements
 from polyopt.numerics.running import Extended, with_bounds
 
 Call: TypeAlias = Callable[..., Any]
@@ -85,7 +85,8 @@ class Analysis:
 def analyse(program: Program, source_loops: LoopFunction) -> Analysis:
     """Return `source_loops`, the program in the source's order, extended by its bounds."""
     reordered = frozenset(open_statements(program))
-    found = flow(source_loops, reordered, written_statements(program))
+    fusible = fusible_statements(program)
+    found = flow(source_loops, reordered, written_statements(program) | fusible)
     narrow = {
         s.name: s.reduction.narrow
         for scop in program.scops
@@ -98,7 +99,7 @@ def analyse(program: Program, source_loops: LoopFunction) -> Analysis:
         for s in scop.statements
         if s.reduction is not None and s.reduction.rounds
     )
-    extended = with_bounds(source_loops, found, reordered, narrow, rounded)
+    extended = with_bounds(source_loops, found, reordered, narrow, rounded, fusible)
     signature = _signature(program.signature, extended)
     function = replace(extended.function, signature=signature)
     arrays = {a.name: a for a in (*program.arrays, *function.arrays) if a.role is not Role.TEMP}

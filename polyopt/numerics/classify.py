@@ -74,7 +74,7 @@ def _open(fn: LoopFunction, program: Program) -> set[str]:
     """Return the statements whose order is open; recurrences only where threads scan them."""
     scanned = set(_scanned(fn.body))
     found = open_statements(program)
-    in_order = {name for name, s in found.items() if s.regroups or s.fuses}
+    in_order = {name for name, s in found.items() if not s.is_reassociable}
     return {name for name in found if name not in in_order or name in scanned}
 
 
@@ -125,7 +125,7 @@ def _reduction(name: str, statement: Statement | None, trees: tuple[Tree, ...]) 
         return Reduction(name, None, "", "", "", trees)
     line = None if statement.loc is None else statement.loc.line
     op = "operations" if statement.reduction is None else statement.reduction.op.value
-    if (statement.regroups or statement.fuses) and isinstance(statement.value, Binary):
+    if statement.regroups and isinstance(statement.value, Binary):
         op = statement.value.op.value
     dtype = str(statement.target.dtype)
     return Reduction(name, line, statement.text.strip(), op, dtype, trees)
@@ -136,7 +136,10 @@ def _trees(fn: LoopFunction, statements: dict[str, Statement]) -> dict[str, tupl
     found: dict[str, dict[Tree, None]] = {}
     for loops, node in _tagged(fn.body, ()):
         statement = statements.get(node.statement)
-        if statement is None or statement.reduction is None:
+        if statement is None or (statement.reduction is None and not statement.fuses):
+            continue
+        if statement.reduction is None:
+            found.setdefault(node.statement, {})[Tree((), _has_fma(node.value))] = None
             continue
         kept = {p.name for i in statement.target.index for p in walk(i) if isinstance(p, Iter)}
         summed = [

@@ -80,11 +80,11 @@ Cause: TypeAlias = Reordered | Accuracy | Decided | Called
 class Flow:
     """The causes that reach each array and local; a name without any is exact.
 
-    `written` are statements of functions that polyopt wrote: each of their roundings is a cause.
+    `rounded` are statements whose roundings may be others than the reference's: each is a cause.
     """
 
     causes: dict[str, frozenset[Cause]]
-    written: frozenset[str] = frozenset()
+    rounded: frozenset[str] = frozenset()
 
     def of(self, name: str) -> frozenset[Cause]:
         """Return the causes that reach `name`."""
@@ -96,7 +96,7 @@ class Flow:
 
     def reaches(self, expr: Expr, statement: str = "") -> bool:
         """Tell whether the value of `expr`, of that statement, may differ from the reference's."""
-        all_count = statement in self.written
+        all_count = statement in self.rounded
         return any(
             ((name := name_of(part)) is not None and self.is_inexact(name))
             or accuracy(part) is not None
@@ -132,7 +132,7 @@ def name_of(expr: Expr) -> str | None:
 
 
 def open_statements(program: Program) -> dict[str, Statement]:
-    """Return the updates whose order or roundings the source leaves open, where that matters."""
+    """Return the updates whose order the source leaves open, where that matters."""
     return {
         s.name: s
         for scop in program.scops
@@ -142,7 +142,7 @@ def open_statements(program: Program) -> dict[str, Statement]:
 
 
 def _open_operator(statement: Statement) -> BinaryOp | None:
-    if (statement.regroups or statement.fuses) and isinstance(statement.value, Binary):
+    if statement.regroups and isinstance(statement.value, Binary):
         return statement.value.op
     reduction = statement.reduction
     return None if reduction is None or not reduction.reassociable else reduction.op
@@ -153,16 +153,21 @@ def written_statements(program: Program) -> frozenset[str]:
     return frozenset(s.name for scop in program.scops for s in scop.statements if s.written)
 
 
-def flow(fn: LoopFunction, reordered: Iterable[str], written: frozenset[str]) -> Flow:
-    """Return what reaches each array and local of `fn`; see `Reordered` and `Flow.written`."""
-    collector = _Collector(frozenset(reordered), written, fn)
+def fusible_statements(program: Program) -> frozenset[str]:
+    """Return the statements in whose values products and their sums may round once."""
+    return frozenset(s.name for scop in program.scops for s in scop.statements if s.fuses)
+
+
+def flow(fn: LoopFunction, reordered: Iterable[str], rounded: frozenset[str]) -> Flow:
+    """Return what reaches each array and local of `fn`; see `Reordered` and `Flow.rounded`."""
+    collector = _Collector(frozenset(reordered), rounded, fn)
     collector.body(fn.body, ())
     for array in fn.arrays:
         if array.role is Role.FAULT:  # notes errors, holds no result
             collector.own.pop(array.name, None)
             collector.sources.pop(array.name, None)
             collector.chosen.pop(array.name, None)
-    return Flow(_closure(collector), written)
+    return Flow(_closure(collector), rounded)
 
 
 @dataclass(slots=True)
@@ -173,7 +178,7 @@ class _Collector:
     """
 
     reordered: frozenset[str]
-    written: frozenset[str]
+    rounded: frozenset[str]
     fn: LoopFunction
     sources: dict[str, set[str]] = field(default_factory=dict)
     own: dict[str, set[Cause]] = field(default_factory=dict)
@@ -228,7 +233,7 @@ class _Collector:
     def write(
         self, name: str, node: Assign | Declare | SetLocal, deciding: tuple[Expr, ...]
     ) -> None:
-        own = node.statement in self.written and any(map(rounds, walk(node.value)))
+        own = node.statement in self.rounded and any(map(rounds, walk(node.value)))
         if own or node.statement in self.reordered:
             self.own.setdefault(name, set()).add(Reordered(node.statement))
         found = self.chosen.setdefault(name, set())

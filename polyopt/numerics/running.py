@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.ir.expr import (
     Binary,
-    BinaryOp,
     Const,
     Expr,
     Iter,
@@ -48,7 +47,7 @@ from polyopt.ir.loops import (
     While,
 )
 from polyopt.ir.scop import Array, Role
-from polyopt.ir.sums import products
+from polyopt.ir.sums import is_product, products
 from polyopt.ir.types import DType
 from polyopt.never import assert_never
 from polyopt.numerics.bound_names import Names, unused_prefix
@@ -57,6 +56,7 @@ from polyopt.numerics.open_sums import open_sums, partial_before
 from polyopt.numerics.propagate import Operand, apart, error_of, unknown
 from polyopt.numerics.reals import (
     INFINITY,
+    LARGEST,
     ONE,
     REAL,
     ZERO,
@@ -92,16 +92,18 @@ def with_bounds(
     reordered: frozenset[str],
     narrow: Mapping[str, DType],
     rounded: frozenset[str] = frozenset(),
+    fusible: frozenset[str] = frozenset(),
 ) -> Extended:
     """Return `fn` with a bound beside every value that `found` calls inexact.
 
     `reordered` are the statements whose sums run in an unknown order, `narrow` the types that the
-    reference may round their partial results to, `rounded` those whose factors may become tf32.
+    reference may round their partial results to, `rounded` those whose factors may become tf32,
+    `fusible` those in whose values products and their sums may round once.
     """
     names = Names(unused_prefix(fn))
-    reordered |= found.written
+    reordered |= found.rounded - fusible
     sums = frozenset(open_sums(fn.body, reordered))
-    extender = _Extender(fn, found, reordered, names, sums, narrow, rounded)
+    extender = _Extender(fn, found, reordered, names, sums, narrow, rounded, fusible)
     body = (Assign(Load(names.lost, (), REAL), ZERO), *extender.body(fn.body))
     arrays = [*fn.arrays, Array(names.lost, REAL, (), Role.OUTPUT)]
     for array in fn.arrays:
@@ -119,6 +121,7 @@ class _Extender:
     sums: frozenset[str]
     narrow: Mapping[str, DType]
     rounded: frozenset[str]
+    fusible: frozenset[str]
     count: int = 0
     statement: str = ""  # of the node whose values are extended
     pending: list[Node] = field(default_factory=list)
@@ -445,7 +448,12 @@ class _Extender:
             case _:
                 parts = tuple(self.simple(child) for child in children(expr))
                 result = self.temporary(with_children(expr, tuple(p.value for p in parts)))
-                return self.noted(result.value, error_of(expr, parts, result.value))
+                error = error_of(expr, parts, result.value)
+                if self.statement in self.fusible and is_product(expr):
+                    # beside a sum, an infinite product need not have been rounded to infinity
+                    finite = at_most(size(result.value), number(LARGEST))
+                    error = pick(finite, error, INFINITY)
+                return self.noted(result.value, error)
 
     def simple(self, expr: Expr) -> Operand:
         """Return an operand whose value is no operation."""
@@ -458,7 +466,7 @@ class _Extender:
 
 
 def _may_fuse(term: Expr) -> bool:
-    return any(isinstance(p, Binary) and p.op is BinaryOp.MUL for p in walk(term))
+    return any(map(is_product, walk(term)))
 
 
 def _parts(dtype: DType) -> float:

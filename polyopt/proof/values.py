@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from enum import Enum
 
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.ir.expr import (
@@ -45,20 +44,6 @@ from polyopt.proof.reading import Run
 from polyopt.proof.widths import fits
 
 
-class Freedom(Enum):
-    """Permitted changes of an update's added products."""
-
-    NONE = "round each operation"
-    ROUNDING = "round a product and its sum once"
-    ORDER = "that, and add several products in any order"
-
-
-def _freedom(statement: Statement) -> Freedom:
-    if statement.is_reassociable:
-        return Freedom.ORDER
-    return Freedom.ROUNDING if statement.fuses else Freedom.NONE
-
-
 class Differs(Exception):
     """An assignment computes something else than the statement."""
 
@@ -84,13 +69,16 @@ def match_statement(statement: Statement, run: Run) -> Match:
     if len(run.instance) != len(statement.iters):
         raise Differs(f"{statement.name} has {len(statement.iters)} iterators")
     values = dict(zip(statement.iters, run.instance, strict=True))
-    matcher = Matcher(values, run.path, _freedom(statement))
+    matcher = Matcher(values, run.path, statement.fuses)
     matcher.guard(statement.guard, run.path.data)
     place = statement.target
     target: MovedAccess | None = None
     if not isinstance(run.target, Load) or not matcher.same_element(place, run.target):
         target = MovedAccess(place, run.target)
-    matcher.value(statement.value, run.value)
+    if statement.is_reassociable and _is_contracted(statement.value, run.value):
+        matcher.update(statement.value, run.value)
+    else:
+        matcher.value(statement.value, run.value)
     reads = tuple(dict.fromkeys(matcher.moved))
     if len({moved.load for moved in reads}) != len(reads):
         raise Differs("one element of the source is read from several places")
@@ -99,7 +87,7 @@ def match_statement(statement: Statement, run: Run) -> Match:
 
 def is_same(want: Expr, found: Expr, path: Path) -> bool:
     """Tell whether two expressions outside of statements, over the same names, are equal."""
-    matcher = Matcher({}, path, Freedom.NONE)
+    matcher = Matcher({}, path, fuses=False)
     try:
         matcher.value(want, found)
     except Differs:
@@ -109,11 +97,14 @@ def is_same(want: Expr, found: Expr, path: Path) -> bool:
 
 @dataclass(frozen=True)
 class Matcher:
-    """Compares expressions over a statement's iterators, `values`, with those at `path`."""
+    """Compares expressions over a statement's iterators, `values`, with those at `path`.
+
+    `fuses`: a product and the sum it is added to may round once.
+    """
 
     values: Mapping[str, Expr]
     path: Path
-    freedom: Freedom
+    fuses: bool
     moved: list[MovedAccess] = field(default_factory=list)
 
     # -- conditions on data
@@ -168,8 +159,8 @@ class Matcher:
             return
         if isinstance(want, Const) and isinstance(found, Const) and _same_constant(want, found):
             return
-        if isinstance(found, Call) and found.func is MathFunc.FMA and not _is_fma(want):
-            self._contracted(want, found)
+        if _is_contracted(want, found):
+            self.product(want, found)
             return
         if _is_ratio(want) and isinstance(found, Binary) and found.op is BinaryOp.DIV:
             found = replace(found, op=BinaryOp.RATIO)  # it rounds once
@@ -249,12 +240,20 @@ class Matcher:
             return part.name not in self.path.params
         return isinstance(part, Load | Call | Cast)
 
-    def _contracted(self, want: Expr, found: Call) -> None:
-        """Compare `fma(a, b, c)` with `c + a * b`, if contraction is allowed, also nested."""
-        if self.freedom is Freedom.NONE:
+    def update(self, want: Expr, found: Expr) -> None:
+        """Check that `found` adds the products of an update whose order is open, one by one."""
+        self._products(want, found, most=None)
+
+    def product(self, want: Expr, found: Expr) -> None:
+        """Check that `found` adds one product, where the statement lets both round once."""
+        if not self.fuses:
             raise Differs(f"{show(found)} rounds once, the source twice")
+        self._products(want, found, most=1)
+
+    def _products(self, want: Expr, found: Expr, most: int | None) -> None:
+        """Compare nested `fma(a, b, c)` with `c + a * b`, of at most so many products."""
         parts = added_products(want)
-        if parts is None or (len(parts[1]) > 1 and self.freedom is not Freedom.ORDER):
+        if parts is None or (most is not None and len(parts[1]) > most):
             raise Differs(f"{show(found)} instead of {show(want)}")
         other, wanted = parts
         rest: Expr = found
@@ -364,6 +363,11 @@ def _ordered(expr: Expr) -> Expr:
 
 def _is_ratio(expr: Expr) -> bool:
     return isinstance(expr, Binary) and expr.op is BinaryOp.RATIO
+
+
+def _is_contracted(want: Expr, found: Expr) -> bool:
+    """Tell whether `found` rounds a product and its sum once, unlike `want`."""
+    return _is_fma(found) and not _is_fma(want)
 
 
 def _is_fma(expr: Expr) -> bool:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from polyopt.schedule import (
         data,
         float32_functions,
+        fusible_products,
         inplace,
         powers,
         reciprocals,
@@ -39,6 +40,7 @@ else:
             "data": "",
             "dependences": "Dependence DependenceKind Dependences compute_dependences",
             "float32_functions": "",
+            "fusible_products": "",
             "inplace": "",
             "powers": "",
             "reciprocals": "",
@@ -66,6 +68,7 @@ __all__ = [
     "compute_dependences",
     "data",
     "float32_functions",
+    "fusible_products",
     "inplace",
     "powers",
     "reciprocals",

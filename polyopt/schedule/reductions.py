@@ -263,7 +263,7 @@ def _is_chain(statement: Statement) -> bool:
     return value.op in COMBINING and before.index != target.index
 
 
-def _is_fusible(statement: Statement) -> bool:
+def _is_product_sum(statement: Statement) -> bool:
     """Tell whether a statement adds products to an element that some loop keeps fixed.
 
     Unlike a reduction's, its terms may read other elements of the array.
@@ -310,10 +310,8 @@ def opened(scop: Scop) -> Scop:
     def renewed(statement: Statement) -> Statement:
         if statement.reduction is None and _is_chain(statement) and not statement.regroups:
             return replace(statement, regroups=True)
-        if statement.reduction is None and _is_fusible(statement) and _is_in_place(statement):
+        if statement.reduction is None and _is_product_sum(statement) and _is_in_place(statement):
             return _as_sum(statement)
-        if statement.reduction is None and _is_fusible(statement) and not statement.fuses:
-            return replace(statement, fuses=True)
         if statement.reduction is None or statement.reduction.reassociable:
             return statement
         if statement.target.dtype.is_half and statement.reduction.op in (

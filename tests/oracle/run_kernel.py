@@ -38,6 +38,7 @@ from tests.oracle.symbolic import (
     Local,
     Together,
     World,
+    as_written,
     compile_index,
     compile_lanes,
     compile_value,
@@ -57,13 +58,15 @@ class _Left(Exception):
 class KernelRun:
     """A kernel on its way; `executed` counts the instances that nodes say they are.
 
-    `open` are the statements whose operands the source leaves without an order.  `named` are those
-    that nodes name: others are part of the expressions that used them.
+    `open` are the statements whose operands the source leaves without an order, `fusible` those
+    whose products may round together with sums.  `named` are those that nodes name: others are part
+    of the expressions that used them.
     """
 
     function: LoopFunction
     world: World
     open: frozenset[str]
+    fusible: frozenset[str]
     executed: Counter[Instance] = field(default_factory=Counter)
     named: set[str] = field(default_factory=set)
 
@@ -211,6 +214,8 @@ class KernelRun:
         if lanes_of(expr) not in (1, lanes):
             raise AssertionError(f"{expr} has not {lanes} lanes")
         joins = self.joins(statement) and (bool(statement) or not self.is_number(expr))
+        if statement in self.fusible:
+            expr = as_written(expr, joins)
         thunk = compile_lanes(expr, joins)
         if lanes > 1 and lanes_of(expr) == 1:
             return lambda world: thunk(world) * lanes

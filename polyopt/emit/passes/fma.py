@@ -1,45 +1,55 @@
-"""Contract `x = x + a*b` of reassociable or fusible statements to `x = fma(a, b, x)`.
+"""Contract products and the sums they are added to: `c + a*b` to `fma(a, b, c)`.
 
-In: a `LoopFunction`, which names these statements.  Out: the contraction; where the order is open,
-`x + (a*b + c*d)` becomes `fma(c, d, fma(a, b, x))`.
-Leaves: every other product and sum, which round twice as in the source.
+In: a `LoopFunction`, which names the statements that permit it.  Out: the contraction of updates
+`x = x + a*b` of reassociable statements, several products one by one (`x + (a*b + c*d)` becomes
+`fma(c, d, fma(a, b, x))`), and of every sum in the values of fusible statements.
+Leaves: every other product and sum, which round twice as in the source; comparisons, subscripts.
 """
 
 from __future__ import annotations
 
 from polyopt.dataclass import replace
 from polyopt.emit.passes.rewriting import bottom_up
-from polyopt.ir.expr import Call, Expr, MathFunc, Unary, UnaryOp
+from polyopt.ir.expr import Call, Expr, MathFunc, Unary, UnaryOp, children, with_children
 from polyopt.ir.loops import Assign, Body, LoopFunction, Node
-from polyopt.ir.sums import added_products
+from polyopt.ir.sums import SignedProduct, added_products, adds_product, sums_inside
 
 MOST = 4
 """Products of one term that are added one by one: each waits for the one before."""
 
 
 def contract(fn: LoopFunction) -> LoopFunction:
-    """Return `fn` with the updates of its reassociable and fusible statements contracted."""
+    """Return `fn` with the sums of its reassociable and fusible statements contracted."""
 
     def rule(node: Node) -> Body:
         if not isinstance(node, Assign) or not node.target.dtype.is_float:
             return (node,)
-        if node.statement in fn.reassociable:
-            return (replace(node, value=_contracted(node.value, node.target, most=MOST)),)
-        if node.statement in fn.fusible:
-            return (replace(node, value=_contracted(node.value, node.target, most=1)),)
-        return (node,)
+        fuses, value = node.statement in fn.fusible, node.value
+        found = added_products(value) if node.statement in fn.reassociable else None
+        if found is not None and found[0] == node.target and len(found[1]) <= MOST:
+            return (replace(node, value=_fused(*found, fuses)),)
+        return (replace(node, value=_inside(value)),) if fuses else (node,)
 
     return replace(fn, body=bottom_up(fn.body, rule))
 
 
-def _contracted(value: Expr, target: Expr, most: int) -> Expr:
-    """Return `value` as one product after the other added to `target`, at most so many."""
-    found = added_products(value)
-    if found is None or found[0] != target or len(found[1]) > most:
-        return value
-    total = target
-    for is_negative, product in found[1]:
-        left = product.left
+def _fused(total: Expr, added: tuple[SignedProduct, ...], fuses: bool) -> Expr:
+    """Return one product after the other added to `total`; `fuses`: sums in factors, too."""
+    for is_negative, product in added:
+        left, right = product.left, product.right
+        if fuses:
+            left, right = _inside(left), _inside(right)
         factor = Unary(UnaryOp.NEG, left, left.dtype) if is_negative else left
-        total = Call(MathFunc.FMA, (factor, product.right, total), total.dtype)
+        total = Call(MathFunc.FMA, (factor, right, total), total.dtype)
     return total
+
+
+def _inside(expr: Expr) -> Expr:
+    """Return `expr` with every sum that one product is added to contracted."""
+    if not adds_product(expr):
+        return expr
+    found = added_products(expr)
+    if found is not None and len(found[1]) == 1:
+        return _fused(_inside(found[0]), found[1], fuses=True)
+    inside = sums_inside(expr)
+    return with_children(expr, tuple(_inside(p) if p in inside else p for p in children(expr)))

@@ -1,4 +1,4 @@
-"""Updates that read other elements of their array: product and sum may round once, in order."""
+"""Products and the sums they are added to: they may round once, the order being kept."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from polyopt.ir.loops import Assign, LoopFunction, SetLocal
 from polyopt.model.traffic import nodes
 from polyopt.numerics import Exactness
 from polyopt.proof import certify
-from polyopt.schedule import source_schedule
-from polyopt.schedule.reductions import reassociated
+from polyopt.schedule import reductions, source_schedule
+from polyopt.schedule.fusible_products import with_fusible_products
+from tests.oracle.enumerate import enumerate_kernel
 from tests.oracle.symbolic import lanes_of
 from tests.unit.proof.edits import program_of
 
@@ -86,6 +87,49 @@ def cross_products(A: po.f64["M,K"], B: po.f64["M,K"], C: po.f64["M,M"]):
                 C[i, j] += A[i, k] * B[j, k] - B[i, k] * A[j, k]
 
 
+def added(y: po.f64["N"], x: po.f64["N"]):
+    for i in range(y.shape[0]):
+        y[i] = (y[i] + x[i]) * 0.5 / (x[i] - y[i])
+
+
+def compared(y: po.f64["N"], x: po.f64["N"]):
+    for i in range(y.shape[0]):
+        y[i] = x[i] if x[i] * x[i] - y[i] > 0.0 else x[i] * 2.0
+
+
+def stencil(y: po.f64["N"], x: po.f64["N"]):
+    for i in range(1, y.shape[0] - 1):
+        y[i] = 0.25 * (x[i - 1] - 2.0 * x[i] + x[i + 1]) + 0.5 * (x[i + 1] - x[i - 1]) + x[i]
+
+
+def ratio(y: po.f64["N"], x: po.f64["N"]):
+    for i in range(y.shape[0]):
+        y[i] = np.sqrt(x[i] * x[i] + y[i] * y[i]) / (1.0 - 3.0 * x[i])
+
+
+def distance(y: po.f64["N"], x: po.f64["N"]):
+    for i in range(y.shape[0]):
+        for j in range(y.shape[0]):
+            y[i] += np.sqrt(x[i] * x[j] + 1.0)
+
+
+def difference(y: po.f64["N"], x: po.f64["N"]):
+    for i in range(y.shape[0]):
+        y[i] = x[i] * y[i] - x[0] + (x[i] * 3.0 - y[i] * 5.0)
+
+
+def chosen(y: po.f64["N"], x: po.f64["N"]):
+    for i in range(y.shape[0]):
+        y[i] = x[i] * x[i] + 1.0 if y[i] > 0.0 else x[i] - y[i] * 2.0
+
+
+FUSIBLE = (stencil, ratio, distance, difference, chosen)
+
+
+def reassociated(program):
+    return with_fusible_products(reductions.reassociated(program))
+
+
 def fused(function: LoopFunction) -> bool:
     values = (node.value for node in nodes(function.body) if isinstance(node, Assign))
     return any(isinstance(p, Call) and p.func is MathFunc.FMA for v in values for p in walk(v))
@@ -98,7 +142,8 @@ def widest_fused(function: LoopFunction) -> int:
 
 
 @pytest.mark.parametrize(
-    ("func", "fuses"), [(whole, True), (smoothed, True), (once, False), (scaled, False)]
+    ("func", "fuses"),
+    [(f, True) for f in (whole, smoothed, once, scaled)] + [(added, False), (compared, False)],
 )
 def test_which_updates_fuse(func, fuses):
     (statement,) = reassociated(program_of(func)).scop.statements
@@ -112,18 +157,19 @@ def test_sums_of_other_elements_than_their_own_are_open(func):
     assert statement.is_reassociable
 
 
-@pytest.mark.parametrize("func", [whole, smoothed])
+@pytest.mark.parametrize("func", [whole, smoothed, once, scaled, *FUSIBLE])
 def test_it_is_proven_where_it_is_open_and_refuted_elsewhere(func):
     program = program_of(func)
     opened = reassociated(program)
     loops = lower(source_schedule(opened.scop), opened)
     assert loops.fusible
-    assert not loops.reassociable
     once_rounded = contract(loops)
     assert fused(once_rounded)
     assert certify(opened, once_rounded).is_proven
     assert not certify(program, once_rounded).is_proven
-    assert not fused(contract(replace(loops, fusible=frozenset())))
+    assert not fused(contract(replace(loops, fusible=frozenset(), reassociable=frozenset())))
+    assert not enumerate_kernel(opened, once_rounded, dict.fromkeys(loops.params, 5))
+    assert enumerate_kernel(program, once_rounded, dict.fromkeys(loops.params, 5))
 
 
 @pytest.mark.toolchain
@@ -141,6 +187,29 @@ def test_results_lie_within_their_bounds(size):
     kernel(a, free)
     bounds = kernel.compile(a, b).error_bounds(a, b)["B"]
     assert (abs(free - want) <= bounds).all()
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("func", FUSIBLE)
+@pytest.mark.parametrize("size", [0, 1, 7, 300])
+def test_expressions_lie_within_their_bounds(func, size):
+    rng = np.random.default_rng(size)
+    x, y = rng.normal(size=size) ** 2, rng.normal(size=size)
+    x[: size // 50], y[: size // 90] = np.inf, np.nan
+    x[size // 40 : size // 20] *= 1e200
+    want, strict, free = y.copy(), y.copy(), y.copy()
+    with np.errstate(all="ignore"):
+        func(want, x)
+    po.kernel(func)(strict, x)
+    assert strict.tobytes() == want.tobytes()
+    made = po.kernel(fp="reassociate")(func).compile(free, x)
+    bounds = made.error_bounds(free, x)["y"]
+    made(free, x)
+    finite = np.isfinite(bounds)
+    assert (finite | (size < 50) | ~np.isfinite(want) | (abs(x) > 1e150)).all()
+    same = (free == want) | (np.isnan(free) & np.isnan(want))
+    with np.errstate(all="ignore"):
+        assert (same | (abs(free - want) <= bounds) | ~finite).all()
 
 
 @pytest.mark.parametrize("func", [taken_away, both_products])
