@@ -14,6 +14,7 @@ from polyopt.emit.gpu.privatization import privatize_updates
 from polyopt.emit.gpu.registers import promote_to_registers
 from polyopt.emit.gpu.reuse import separate_reused_tiles
 from polyopt.emit.gpu.shared_spilling import spill_shared
+from polyopt.emit.passes.fma import contract
 from polyopt.ir.loops import LoopFunction
 
 __all__ = ["device_loops"]
@@ -25,7 +26,7 @@ def device_loops(fn: LoopFunction, conditional: bool = True) -> LoopFunction:
     Without `conditional`, loops of the host stay there whose body has conditions that a block's
     threads would wait under: PoCL 3 fails to compile barriers that lie so.
     """
-    kernels = form_matrix_tiles(cut_kernels(exit_on_faults(fn), conditional))
+    kernels = contract(form_matrix_tiles(cut_kernels(exit_on_faults(fn), conditional)))
     staged = pipeline_copies(
         spill_shared(separate_reused_tiles(require_register_results(promote_to_registers(kernels))))
     )

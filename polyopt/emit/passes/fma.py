@@ -3,15 +3,16 @@
 In: a `LoopFunction`, which names the statements that permit it.  Out: the contraction of updates
 `x = x + a*b` of reassociable statements, several products one by one (`x + (a*b + c*d)` becomes
 `fma(c, d, fma(a, b, x))`), and of every sum in the values of fusible statements.
-Leaves: every other product and sum, which round twice as in the source; comparisons, subscripts.
+Leaves: every other product and sum, which round twice as in the source; comparisons, subscripts;
+loops that matrix instructions run.
 """
 
 from __future__ import annotations
 
 from polyopt.dataclass import replace
-from polyopt.emit.passes.rewriting import bottom_up
+from polyopt.emit.nodes import nested, with_nested
 from polyopt.ir.expr import Call, Expr, MathFunc, Unary, UnaryOp, children, with_children
-from polyopt.ir.loops import Assign, Body, LoopFunction, Node
+from polyopt.ir.loops import Assign, For, LoopFunction, LoopKind, Node
 from polyopt.ir.sums import SignedProduct, added_products, adds_product, sums_inside
 
 MOST = 4
@@ -21,16 +22,24 @@ MOST = 4
 def contract(fn: LoopFunction) -> LoopFunction:
     """Return `fn` with the sums of its reassociable and fusible statements contracted."""
 
-    def rule(node: Node) -> Body:
-        if not isinstance(node, Assign) or not node.target.dtype.is_float:
-            return (node,)
-        fuses, value = node.statement in fn.fusible, node.value
-        found = added_products(value) if node.statement in fn.reassociable else None
-        if found is not None and found[0] == node.target and len(found[1]) <= MOST:
-            return (replace(node, value=_fused(*found, fuses)),)
-        return (replace(node, value=_inside(value)),) if fuses else (node,)
+    def renewed(node: Node) -> Node:
+        if isinstance(node, Assign):
+            stays = node.is_atomic or not node.target.dtype.is_float
+            return node if stays else replace(node, value=_value(fn, node))
+        if isinstance(node, For) and node.kind is LoopKind.MATRIX:
+            return node
+        inner = tuple(tuple(map(renewed, part)) for part in nested(node))
+        return with_nested(node, inner) if inner else node
 
-    return replace(fn, body=bottom_up(fn.body, rule))
+    return replace(fn, body=tuple(map(renewed, fn.body)))
+
+
+def _value(fn: LoopFunction, node: Assign) -> Expr:
+    fuses, value = node.statement in fn.fusible, node.value
+    found = added_products(value) if node.statement in fn.reassociable else None
+    if found is not None and found[0] == node.target and len(found[1]) <= MOST:
+        return _fused(*found, fuses)
+    return _inside(value) if fuses else value
 
 
 def _fused(total: Expr, added: tuple[SignedProduct, ...], fuses: bool) -> Expr:
