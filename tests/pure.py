@@ -116,7 +116,7 @@ def nothing_outside(item: pytest.Item) -> Iterator[None]:
         if item.get_closest_marker("toolchain"):
             _let_compile(patch)
         else:
-            patch.setattr(toolchain, "_command", _asked_for_a_compiler)
+            patch.setattr(toolchain, "compiler_command", _asked_for_a_compiler)
             patch.setattr(toolchain, "listed_features", _asked_for_the_processor)
             patch.setattr(overrides, "_path", _asked_for_the_processor)
         yield

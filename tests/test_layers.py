@@ -74,11 +74,14 @@ LAYERS: dict[str, set[str]] = {
     "tracing": {
         "errors", "ir", "capture", "frontend", "runtime", "specialize", "api", "compiled", "",
     },
+    "cregion": {
+        "errors", "ir", "frontend", "schedule", "emit", "machine", "pipeline", "runtime", "targets",
+    },
     "report": {*_COMPILER, "model", "schedule", "transforms", "strategy"},
     "cli": {
         *_COMPILER, "", "frontend", "schedule", "schedulefile", "transforms", "targets", "pipeline",
         "runtime", "report", "api", "compiled", "artefact", "measuring", "model", "tuning",
-        "proof", "numerics", "bounding", "emit", "files", "verifying",
+        "proof", "numerics", "bounding", "emit", "files", "verifying", "cregion",
     },
 }  # fmt: skip
 STAGES = {

@@ -1,5 +1,6 @@
 """`polyopt compile FILE.py:FUNC -o DIR`: text, header, schedule and certificate as files.
 
+`polyopt compile FILE.c`: the file with its regions replaced (`cregions`).
 In: a target and options.  Out: the files, their names on stdout; with `-o -` the text alone, on
 stdout.  Needs no C compiler.  Refuses: a place that cannot be written or is named like a file of
 another kind (PO0614).
@@ -7,17 +8,16 @@ another kind (PO0614).
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 import sys
-import tempfile
 from pathlib import Path
 
 import click
 
 from polyopt.artefact import SUFFIX, artefact_text
 from polyopt.cli.console import result, result_json, talk
+from polyopt.cli.cregions import compile_file
+from polyopt.cli.output_files import write_files
 from polyopt.cli.prepare import (
     compile_options,
     compile_prepared,
@@ -50,10 +50,14 @@ _TITLE = f"{HEADER}\n# {{}}: steps on the order of the source"
 @types_option
 @sizes_option
 @compile_options
+@click.option("-I", "folders", metavar="DIR", multiple=True, help="Headers of a C file.")
+@click.option("-D", "macros", metavar="NAME=VALUE", multiple=True, help="A macro for a C file.")
 @json_option
 def command(
     target: str,
     output: str,
+    folders: tuple[str, ...],
+    macros: tuple[str, ...],
     types: str | None,
     sizes: str | None,
     threads: int | None,
@@ -61,11 +65,20 @@ def command(
     schedule: str | None,
     as_json: bool,
 ) -> None:
-    """Compile a function; write its text, header, schedule and certificate."""
+    """Compile a function; write its text, header, schedule and certificate.
+
+    Of a C file (FILE.c in place of FILE.py:FUNC), compile the regions between `#pragma scop` and
+    `#pragma endscop`; write the file with these replaced.
+    """
     from polyopt.frontend.syntax.type_inference import show_type
 
     if output == STDOUT and as_json:
         raise click.UsageError("-o - prints the text, and --json prints something else")
+    if target.endswith(".c"):
+        flags = [*(f"-I{folder}" for folder in folders), *(f"-D{macro}" for macro in macros)]
+        options = make_options(fp, threads, schedule)
+        compile_file(Path(target), output, flags, options, as_json=as_json)
+        return
     prepared = prepare(target, types, parse_sizes(sizes))
     options = make_options(fp, threads, schedule, prepared.target.kernel)
     compilation = compile_prepared(prepared, options)
@@ -140,32 +153,3 @@ def _certificate(program: Program, compilation: Compilation) -> str | None:
     except RecordError as error:
         talk(f"no certificate: the program cannot be recorded: {error}")
         return None
-
-
-def write_files(directory: Path, files: dict[str, str]) -> list[Path]:
-    """Write all files; each one whole or not at all."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        return [_write(directory / name, text) for name, text in files.items()]
-    except OSError as error:
-        raise UsageError(
-            "PO0614",
-            f"`{directory}` cannot be written: {error.strerror}",
-            hint="choose another directory with -o",
-        ) from None
-
-
-def _write(path: Path, text: str) -> Path:
-    handle, staged = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(staged, 0o666 & ~umask)
-        os.replace(staged, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(staged)
-        raise
-    return path

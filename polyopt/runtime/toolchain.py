@@ -53,7 +53,7 @@ class Compiler:
 
 def find_compiler(store: Store, requested: str | None = None) -> Compiler:
     """Return the compiler to use: `requested`, else POLYOPT_CC, else CC, else gcc, clang or cc."""
-    command = _command(requested)
+    command = compiler_command(requested)
     isa = processor_features()
     key = json.dumps(["compiler", 1, *_stamps(command), digest(" ".join(isa).encode())])
     known = store.load(
@@ -72,7 +72,7 @@ def find_compiler(store: Store, requested: str | None = None) -> Compiler:
     return compiler
 
 
-def _command(requested: str | None) -> tuple[str, ...]:
+def compiler_command(requested: str | None = None) -> tuple[str, ...]:
     for text in (requested, os.environ.get("POLYOPT_CC"), os.environ.get("CC")):
         if text is None or not text.strip():
             continue

@@ -25,6 +25,17 @@ CASES = {
         2,
         "error[PO0600]: invalid value for '--fp': 'loose' is not one of ",
     ),
+    "a region for a device": (
+        ["compile", "a.c", "--target", "cuda"],
+        2,
+        "error[PO0627]: regions of C files are compiled to C, not to cuda\n",
+    ),
+    "missing C file": (
+        ["compile", "a.c"],
+        2,
+        "error[PO0601]: there is no file `a.c`\n"
+        "   = help: paths are relative to the current directory\n",
+    ),
     "missing file": (
         ["run", "missing.py:f"],
         2,

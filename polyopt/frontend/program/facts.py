@@ -30,6 +30,7 @@ Place: TypeAlias = tuple[object, ...]  # call sites, line, column, name
 @dataclass
 class Facts:
     """`recording`: gives what names stand for.
+    `counts_from_end`: negative subscripts do, as in Python; or else they are outside.
     `equal`: size parameters that are expressions over others.  `widths`: dtype and weakness of
     variables kept in memory across iterations or branches.  `merged`: names that need memory where
     branches meet; `partial`: those that a branch may leave unset.
@@ -47,6 +48,7 @@ class Facts:
     `asked`: where the program says that a size parameter is what `equal` holds."""
 
     recording: Recording
+    counts_from_end: bool = True
     equal: dict[str, Expr] = field(default_factory=dict)
     asked: dict[str, Loc] = field(default_factory=dict)
     widths: dict[Place, tuple[DType, bool]] = field(default_factory=dict)

@@ -78,13 +78,18 @@ MAX_READINGS = 60
 
 
 def build(
-    func: Callable[..., object], types: tuple[ArgType, ...], recording: Recording | None = None
+    func: Callable[..., object],
+    types: tuple[ArgType, ...],
+    recording: Recording | None = None,
+    *,
+    counts_from_end: bool = True,
 ) -> Program:
     """Return the Program of `func` for arguments of these types.
 
-    What is read outside of its text is noted in `recording`.
+    What is read outside of its text is noted in `recording`.  `counts_from_end`: negative
+    subscripts count from the end of their dimension, as in Python; or else they are outside of it.
     """
-    facts = Facts(recording or Recording(func))
+    facts = Facts(recording or Recording(func), counts_from_end)
     function, typed = _typed(func, types, facts)
     b, returned = _settled(function, typed, types, facts)
     return _program(b, function, typed, returned)

@@ -213,6 +213,8 @@ def position(
 
 
 def _from_front(b: Builder, index: Expr, extent: Expr) -> Expr:
+    if not b.facts.counts_from_end:
+        return index
     value = constant(index)
     if value is not None:
         return index if value >= 0 else plus(extent, value)

@@ -82,7 +82,7 @@ def found_position(
     loops: Sequence[Loop] = (),
 ) -> Expr:
     """Return the position of a number that is not affine; `held`: in a variable of its own."""
-    wraps = bool(loops) or _is_signed(index)
+    wraps = b.facts.counts_from_end and (bool(loops) or _is_signed(index))
     read = loads(index)
     is_guarded = any(load.array in b.guarded for load in read)
     if not loops and (cost_of(index) > 1 or len(read) > 1 or is_guarded):

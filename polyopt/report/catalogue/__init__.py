@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from polyopt.report.catalogue.call import CALL
 from polyopt.report.catalogue.command import COMMAND
+from polyopt.report.catalogue.cregion import CREGION
 from polyopt.report.catalogue.entry import Entry
 from polyopt.report.catalogue.frontend import FRONTEND
 from polyopt.report.catalogue.lazy import LAZY
@@ -17,6 +18,7 @@ __all__ = ["CATALOGUE", "GROUPS", "Entry", "markdown", "show_entry"]
 
 GROUPS: dict[str, dict[str, Entry]] = {
     "Functions (PO01xx)": FRONTEND,
+    "Regions of C files (PO019x)": CREGION,
     "Calls and options (PO02xx)": CALL,
     "Schedules (PO03xx)": SCHEDULE,
     "Emission, toolchain, budgets, defects (PO04xx, PO05xx, PO07xx, PO09xx)": TOOLCHAIN,

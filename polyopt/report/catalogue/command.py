@@ -110,4 +110,9 @@ COMMAND: dict[str, Entry] = {
         "polyopt check gemm.c, after a loop's bound in the certificate was changed",
         "compile the function again, with the version of polyopt that checks it",
     ),
+    "PO0627": Entry(
+        "an option that regions of C files do not have",
+        "polyopt compile file.c --target cuda",
+        "leave the option out",
+    ),
 }

@@ -150,6 +150,11 @@ TOOLCHAIN: dict[str, Entry] = {
         "`polyopt machine --measure` with too little memory",
         "give the numbers in a file that POLYOPT_MACHINE names, or go on with assumed ones",
     ),
+    "PO0523": Entry(
+        "C files are read by tree-sitter, which is not installed",
+        "polyopt compile file.c",
+        "install the extra: pip install 'polyopt[c]'",
+    ),
     "PO0701": Entry(
         "a question about integer sets needed more steps than its budget",
         "a nest of many loops with large coefficients",

@@ -1,0 +1,1 @@
+"""Regions of C files between `#pragma scop` and `#pragma endscop`, compiled source to source."""

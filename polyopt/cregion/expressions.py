@@ -1,0 +1,352 @@
+"""C expressions as Python expressions of the same value.
+
+In: a node of the syntax tree, what its names stand for.  Out: `Value`: Python's text and C's type.
+Every conversion that C makes silently is written: NumPy's rules differ (ISO C11, 6.3.1.8 and 6.5).
+Refuses: what has side effects inside of expressions, and other constructs (PO0190).
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polyopt.cregion.declarations import Declared, Scope
+from polyopt.cregion.linearized import Unfolded
+from polyopt.cregion.syntax import Unit, field, is_word
+from polyopt.cregion.types import DOUBLE, FLOAT, INDEX, INT, Number, common, promoted
+from polyopt.dataclass import dataclass
+from polyopt.ir.types import DType
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """Python's text of an expression and the type that C gives it.
+
+    `is_test`: a truth value, 1 or 0 in C.  `literal`: the number that a literal stands for.
+    """
+
+    text: str
+    number: Number
+    is_test: bool = False
+    literal: int | None = None
+
+
+_UNARY = {
+    "sqrt": "sqrt", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log", "log2": "log2",
+    "log10": "log10", "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan",
+    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "sinh": "sinh", "cosh": "cosh",
+    "tanh": "tanh", "fabs": "abs", "floor": "floor", "ceil": "ceil", "trunc": "trunc",
+    "rint": "rint", "cbrt": "cbrt",
+}  # fmt: skip
+_BINARY = {
+    "pow": "power", "fmin": "fmin", "fmax": "fmax", "atan2": "arctan2", "hypot": "hypot",
+    "fmod": "fmod", "copysign": "copysign",
+}  # fmt: skip
+_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+_RESERVED = frozenset(
+    {*keyword.kwlist, "np", "range", "int", "float", "abs", "min", "max", "len", "print", "match"}
+)
+_SUFFIX = re.compile(r"[fFlLuU]+$")
+
+
+def python_name(name: str) -> str:
+    """Return an identifier of C's as one of Python's."""
+    return f"{name}_" if name in _RESERVED else name
+
+
+class Expressions:
+    """Reads expressions; `names` are the declarations inside the region.
+
+    `affine`: integers that are Python's; `counters` of loops, `running` those of the loops around.
+    `used` are the declarations from outside, `unfolded` arrays with more dimensions than in C.
+    """
+
+    def __init__(
+        self,
+        unit: Unit,
+        scope: Scope,
+        names: Mapping[str, Declared],
+        counters: frozenset[str] = frozenset(),
+    ) -> None:
+        self.unit, self.scope, self.names, self.counters = unit, scope, names, counters
+        self.affine: set[str] = set()
+        self.running: list[str] = []
+        self.used: dict[str, Declared] = {}
+        self.unfolded: dict[str, Unfolded] = {}
+
+    # -- what statements ask for ---------------------------------------------------------------
+
+    def declared(self, name: str, node: Node) -> Declared:
+        """Return the declaration of `name`; one from outside of the region is noted as used."""
+        if name in self.names:
+            return self.names[name]
+        found = self.scope.get(name, node)
+        self.used.setdefault(name, found)
+        return found
+
+    def number(self, node: Node) -> Value:
+        """Return an expression whose value is a number."""
+        value = self.read(node)
+        if not value.is_test:
+            return value
+        return Value(f"(np.int32(1) if {value.text} else np.int32(0))", INT)
+
+    def test(self, node: Node) -> str:
+        """Return an expression as a condition."""
+        value = self.read(node)
+        if value.is_test:
+            return value.text
+        return f"({value.text} != 0)"
+
+    def integer(self, node: Node) -> Value:
+        """Return an expression whose value is an integer; raises PO0190."""
+        value = self.number(node)
+        if value.number.is_float:
+            message = f"`{self.unit.source(node)}` is a floating-point number"
+            self.unit.refuse("PO0190", message, node, "count and subscript with integers")
+        return value
+
+    def converted(self, value: Value, to: Number) -> str:
+        """Return the text of `value` converted to the type `to`, as an assignment does."""
+        if value.is_test:
+            one, zero = ("1", "0") if to.is_index else (f"{to.numpy}(1)", f"{to.numpy}(0)")
+            return f"({one} if {value.text} else {zero})"
+        own = value.number
+        if own == to:
+            return value.text
+        if to.is_float:
+            if value.literal is not None and to == DOUBLE:
+                return f"{value.literal}.0"
+            return f"{to.numpy}({value.text})"
+        if own.is_index and to.dtype in (DType.INT32, DType.INT64) and not to.is_index:
+            return f"{to.numpy}({value.text})"
+        if to.is_index:
+            return f"int({value.text})" if own.is_float else value.text
+        return f"{to.numpy}({value.text})"
+
+    def place(self, node: Node) -> tuple[str, Number] | None:
+        """Return Python's text of an element of an array, and its type; None for anything else."""
+        if node.type == "parenthesized_expression":
+            return self.place(_inner(node))
+        found = self._element(node)
+        if found is None:
+            return None
+        declared, indices = found
+        if len(indices) != len(declared.extents):
+            message = (
+                f"`{self.unit.source(node)}` is a part of `{declared.name}`, which has "
+                f"{len(declared.extents)} dimensions"
+            )
+            self.unit.refuse("PO0190", message, node, "subscript every dimension")
+        texts = tuple(self.integer(i).text for i in indices)
+        if declared.name in self.unfolded:
+            texts = self.unfolded[declared.name].subscripts[node.start_byte]
+        return f"{python_name(declared.name)}[{', '.join(texts)}]", declared.number
+
+    def _element(self, node: Node) -> tuple[Declared, list[Node]] | None:
+        """Return the array and the subscripts of `A[i][j]`, `*p`."""
+        indices: list[Node] = []
+        part = node
+        while part.type in ("subscript_expression", "parenthesized_expression"):
+            if part.type == "parenthesized_expression":
+                part = _inner(part)
+                continue
+            indices.append(field(part, "index"))
+            part = field(part, "argument")
+        if not indices or part.type != "identifier":
+            return None
+        name = self.unit.source(part)
+        declared = self.declared(name, part)
+        if not declared.is_array:
+            message = f"`{name}` is a number and has no elements"
+            self.unit.refuse("PO0190", message, node, "subscript an array or a pointer")
+        return declared, indices[::-1]
+
+    # -- expressions ---------------------------------------------------------------------------
+
+    def read(self, node: Node) -> Value:  # noqa: C901 - one case per construct
+        """Return Python's text and C's type of an expression."""
+        match node.type:
+            case "parenthesized_expression":
+                return self.read(_inner(node))
+            case "number_literal":
+                return self._literal(node)
+            case "true" | "false":
+                return Value(node.type.capitalize(), Number(DType.BOOL), is_test=True)
+            case "char_literal":
+                return Value(str(ord(self.unit.source(node)[1])), INT)
+            case "identifier":
+                return self._name(node)
+            case "subscript_expression":
+                found = self.place(node)
+                if found is not None:
+                    return Value(found[0], found[1])
+            case "pointer_expression":
+                return self._pointed(node)
+            case "unary_expression":
+                return self._unary(node)
+            case "binary_expression":
+                return self._binary(node)
+            case "conditional_expression":
+                return self._conditional(node)
+            case "cast_expression":
+                to = self.scope.number_named(field(node, "type"))
+                if to is not None:
+                    return Value(self.converted(self.read(field(node, "value")), to), to)
+            case "call_expression":
+                return self._call(node)
+            case _:
+                pass
+        what = {
+            "assignment_expression": "an assignment inside an expression",
+            "update_expression": "`++` or `--` inside an expression",
+            "comma_expression": "a comma expression",
+            "sizeof_expression": "`sizeof`",
+            "field_expression": "a member of a structure",
+        }.get(node.type, f"`{self.unit.source(node)}`")
+        hint = "write it as a statement of its own, or before the region"
+        self.unit.refuse("PO0190", f"{what} is not supported in a region", node, hint)
+
+    def _literal(self, node: Node) -> Value:
+        text = self.unit.source(node).replace("'", "")
+        is_hex = text[:2].lower() == "0x"
+        is_real = ("p" in text.lower()) if is_hex else bool(re.search(r"[.eE]", text))
+        if not is_real:
+            digits = re.sub(r"[lLuU]+$", "", text)
+            octal = len(digits) > 1 and digits[0] == "0" and digits.isdigit()
+            value = int(digits, 8) if octal else int(digits, 0)
+            return Value(str(value), INDEX, literal=value)
+        narrow = text[-1] in "fF"
+        digits = _SUFFIX.sub("", text)
+        if is_hex:
+            number = float.fromhex(digits)
+            return Value(repr(number), FLOAT if narrow else DOUBLE)
+        if narrow:
+            return Value(f"np.float32({float(np.float32(digits))!r})", FLOAT)
+        return Value(repr(float(digits)), DOUBLE)
+
+    def _name(self, node: Node) -> Value:
+        name = self.unit.source(node)
+        declared = self.declared(name, node)
+        if declared.is_array:
+            message = f"`{name}` is an array, which an expression cannot use as a whole"
+            self.unit.refuse("PO0190", message, node, "subscript every dimension")
+        if name in self.counters and name not in self.running:
+            message = f"`{name}` counts a loop, and is read outside of it"
+            self.unit.refuse("PO0194", message, node, "use another variable, set in the loop")
+        return Value(python_name(name), INDEX if name in self.affine else declared.number)
+
+    def _pointed(self, node: Node) -> Value:
+        argument = field(node, "argument")
+        while argument.type == "parenthesized_expression":
+            argument = _inner(argument)
+        if self.unit.source(node).startswith("*") and argument.type == "identifier":
+            declared = self.declared(self.unit.source(argument), argument)
+            if len(declared.extents) == 1:
+                shape = self.unfolded.get(declared.name)
+                zeros = ", ".join(
+                    "0" for _ in range(1 if shape is None else 1 + len(shape.extents))
+                )
+                return Value(f"{python_name(declared.name)}[{zeros}]", declared.number)
+        hint = "write the element with subscripts: `p[i]`"
+        message = f"`{self.unit.source(node)}` computes with pointers"
+        self.unit.refuse("PO0190", message, node, hint)
+
+    def _unary(self, node: Node) -> Value:
+        operator = self.unit.source(field(node, "operator"))
+        argument = field(node, "argument")
+        if operator == "!":
+            return Value(f"(not {self.test(argument)})", INT, is_test=True)
+        value = self.number(argument)
+        kind = promoted(value.number)
+        text = self.converted(value, kind)
+        if operator == "+":
+            return Value(text, kind, literal=value.literal)
+        literal = None if value.literal is None else -value.literal
+        return Value(f"({operator}{text})", kind, literal=literal if operator == "-" else None)
+
+    def _binary(self, node: Node) -> Value:
+        operator = self.unit.source(field(node, "operator"))
+        left, right = field(node, "left"), field(node, "right")
+        if operator in ("&&", "||"):
+            word = "and" if operator == "&&" else "or"
+            return Value(f"({self.test(left)} {word} {self.test(right)})", INT, is_test=True)
+        return self.combined(operator, self.number(left), self.number(right), node)
+
+    def combined(self, operator: str, left: Value, right: Value, node: Node) -> Value:
+        """Return `left operator right` after the usual conversions."""
+        kind = common(left.number, right.number)
+        if operator in ("<<", ">>"):
+            kind = promoted(left.number)
+        one, two = self.converted(left, kind), self.converted(right, kind)
+        if operator in _COMPARISONS:
+            return Value(f"({one} {operator} {two})", INT, is_test=True)
+        if operator in ("/", "%") and not kind.is_float:
+            return Value(self._truncated(operator, one, two, right), kind)
+        if operator in ("%", "&", "|", "^", "<<", ">>") and kind.is_float:
+            self.unit.refuse("PO0190", f"`{operator}` of floating-point numbers", node)
+        return Value(f"({one} {operator} {two})", kind)
+
+    def _truncated(self, operator: str, one: str, two: str, right: Value) -> str:
+        """Return a quotient or remainder of integers as C rounds it, towards zero."""
+        python = "//" if operator == "/" else "%"
+        if right.literal is not None and right.literal > 0:
+            return f"({one} {python} {two} if {one} >= 0 else -(-{one} {python} {two}))"
+        if operator == "/":
+            return f"({one} // {two} if ({one} >= 0) == ({two} > 0) else -(-{one} // {two}))"
+        return f"({one} % abs({two}) if {one} >= 0 else -(-{one} % abs({two})))"
+
+    def _conditional(self, node: Node) -> Value:
+        condition = field(node, "condition")
+        then, otherwise = (
+            self.number(field(node, "consequence")),
+            self.number(field(node, "alternative")),
+        )
+        kind = common(then.number, otherwise.number)
+        if kind.is_index:
+            found = self._extremum(condition, then.text, otherwise.text)
+            if found is not None:
+                return Value(found, INDEX)
+        one, two = self.converted(then, kind), self.converted(otherwise, kind)
+        return Value(f"({one} if {self.test(condition)} else {two})", kind)
+
+    def _extremum(self, condition: Node, then: str, otherwise: str) -> str | None:
+        """Return `min(a, b)` for `a < b ? a : b` of integers, and its like."""
+        while condition.type == "parenthesized_expression":
+            condition = _inner(condition)
+        if condition.type != "binary_expression":
+            return None
+        operator = self.unit.source(field(condition, "operator"))
+        left = self.number(field(condition, "left")).text
+        right = self.number(field(condition, "right")).text
+        if operator not in ("<", "<=", ">", ">=") or {left, right} != {then, otherwise}:
+            return None
+        is_less = operator[0] == "<"
+        return f"{'min' if is_less is (left == then) else 'max'}({left}, {right})"
+
+    def _call(self, node: Node) -> Value:
+        name = self.unit.source(field(node, "function"))
+        arguments = [n for n in field(node, "arguments").children if is_word(n)]
+        narrow = name.endswith("f") and name[:-1] in (_UNARY | _BINARY)
+        plain = name[:-1] if narrow else name
+        kind = FLOAT if narrow else DOUBLE
+        known = _UNARY if len(arguments) == 1 else _BINARY if len(arguments) == 2 else {}
+        if plain in known:
+            texts = ", ".join(self.converted(self.read(a), kind) for a in arguments)
+            return Value(f"np.{known[plain]}({texts})", kind)
+        if name in ("abs", "labs") and len(arguments) == 1:
+            value = self.integer(arguments[0])
+            return Value(f"abs({value.text})", promoted(value.number))
+        hint = "call functions of math.h, or write the function's body into the region"
+        self.unit.refuse("PO0190", f"`{name}` is a function without a known meaning", node, hint)
+
+
+def _inner(node: Node) -> Node:
+    return next(child for child in node.children if is_word(child))

@@ -1,0 +1,195 @@
+"""The statements of a region as those of a Python function.
+
+In: statements of C.  Out: lines of Python, each with the statement that it comes from.
+Refuses: assignments to variables that count loops (PO0193, PO0194), jumps out of the region and
+other statements (PO0190).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from polyopt.cregion.expressions import Expressions, Value, python_name
+from polyopt.cregion.loops import Counting
+from polyopt.cregion.syntax import Unit, field, is_word
+from polyopt.cregion.types import INDEX, Number
+from polyopt.cregion.variables import Variables
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+Line: TypeAlias = "tuple[str, Node]"
+
+
+class Statements:
+    """Writes statements, line by line."""
+
+    def __init__(self, unit: Unit, variables: Variables, read: Expressions) -> None:
+        self.unit, self.variables, self.read = unit, variables, read
+        self.scope = variables.scope
+        self._counting = Counting(unit, variables, read)
+        self._lines: list[Line] = []
+
+    def lines(self, statements: Sequence[Node]) -> list[Line]:
+        """Return the statements' lines, inside a function."""
+        for node in statements:
+            self._statement(node, 1)
+        return self._lines
+
+    def _put(self, depth: int, text: str, node: Node) -> None:
+        self._lines.append((f"{'    ' * depth}{text}", node))
+
+    def _statement(self, node: Node, depth: int) -> None:  # noqa: C901 - one case per statement
+        match node.type:
+            case "comment" | "preproc_call" | ";" | "{" | "}":
+                return
+            case "compound_statement":
+                for child in node.children:
+                    self._statement(child, depth)
+            case "declaration":
+                self._declaration(node, depth)
+            case "expression_statement":
+                for child in node.children:
+                    if is_word(child):
+                        self._expression(child, depth)
+            case "for_statement":
+                self._for(node, depth)
+            case "if_statement":
+                self._put(depth, f"if {self.read.test(field(node, 'condition'))}:", node)
+                self._block(field(node, "consequence"), depth + 1)
+                other = node.child_by_field_name("alternative")
+                if other is not None:
+                    self._put(depth, "else:", other)
+                    self._block(other, depth + 1)
+            case "else_clause":
+                for child in node.children:
+                    if is_word(child):
+                        self._statement(child, depth)
+            case "while_statement":
+                self._put(depth, f"while {self.read.test(field(node, 'condition'))}:", node)
+                self._block(field(node, "body"), depth + 1)
+            case "break_statement" | "continue_statement":
+                self._put(depth, node.type.removesuffix("_statement"), node)
+            case "ERROR":
+                text = self.unit.source(node).split("\n")[0]
+                self.unit.refuse("PO0190", f"`{text}` cannot be parsed as C", node)
+            case _:
+                text = self.unit.source(node).split("\n")[0]
+                hint = "keep loops, conditions and assignments in the region"
+                self.unit.refuse("PO0190", f"`{text}` is not supported in a region", node, hint)
+
+    def _block(self, node: Node, depth: int) -> None:
+        before = len(self._lines)
+        self._statement(node, depth)
+        if len(self._lines) == before:
+            self._put(depth, "pass", node)
+
+    def _declaration(self, node: Node, depth: int) -> None:
+        for declared in self.scope.declared_in(node):
+            name = python_name(declared.name)
+            if declared.is_array:
+                if declared.value is not None or None in declared.extents:
+                    hint = "set the elements by statements"
+                    self.unit.refuse("PO0190", f"`{name}` has an initializer", node, hint)
+                shape = ", ".join(
+                    self.read.integer(extent).text for extent in declared.extents if extent
+                )
+                self._put(depth, f"{name} = np.empty(({shape},), {declared.number.numpy})", node)
+            elif declared.value is not None:
+                self._assign(
+                    declared.name, declared.number, self.read.read(declared.value), depth, node
+                )
+
+    def _assign(self, name: str, number: Number, value: Value, depth: int, node: Node) -> None:
+        if name in self.read.affine:
+            number = INDEX
+        text = self.read.converted(value, number)
+        if number.is_float and not text.startswith("np."):
+            text = f"{number.numpy}({text})"  # a number of Python's would follow other rules
+        self._put(depth, f"{python_name(name)} = {text}", node)
+
+    def _expression(self, node: Node, depth: int) -> None:
+        match node.type:
+            case "assignment_expression":
+                self._assignment(node, depth)
+            case "update_expression":
+                operator = self.unit.source(field(node, "operator"))
+                one = Value("1", INDEX, literal=1)
+                self._update(field(node, "argument"), operator[0], one, depth, node)
+            case "comma_expression":
+                for child in node.children:
+                    if is_word(child):
+                        self._expression(child, depth)
+            case "parenthesized_expression":
+                for child in node.children:
+                    if is_word(child):
+                        self._expression(child, depth)
+            case _:
+                hint = "keep loops, conditions and assignments in the region"
+                text = self.unit.source(node)
+                self.unit.refuse("PO0190", f"`{text}` is not supported in a region", node, hint)
+
+    def _assignment(self, node: Node, depth: int) -> None:
+        operator = self.unit.source(field(node, "operator"))
+        left, right = field(node, "left"), field(node, "right")
+        if right.type == "assignment_expression":  # a = b = c
+            self._assignment(right, depth)
+            right = field(right, "left")
+        value = self.read.read(right)
+        if operator != "=":
+            self._update(left, operator[:-1], value, depth, node)
+            return
+        if left.type == "identifier":
+            declared = self.read.declared(self.unit.source(left), left)
+            if not declared.is_array:
+                self._refuse_counter(left)
+                self._assign(declared.name, declared.number, value, depth, node)
+                return
+        place, number = self._place(left)
+        self._put(depth, f"{place} = {self.read.converted(value, number)}", node)
+
+    def _update(self, left: Node, operator: str, value: Value, depth: int, node: Node) -> None:
+        """Put `left = left operator value`, computed in the type that C computes it in."""
+        if left.type == "identifier":
+            self._refuse_counter(left)
+            declared = self.read.declared(self.unit.source(left), left)
+            old = self.read.read(left)
+            new = self.read.combined(operator, old, value, node)
+            self._assign(declared.name, declared.number, new, depth, node)
+            return
+        place, number = self._place(left)
+        new = self.read.combined(operator, Value(place, number), value, node)
+        if new.number == number and operator in ("+", "-", "*", "/") and number.is_float:
+            text = self.read.converted(value, number)
+            self._put(depth, f"{place} {operator}= {text}", node)
+            return
+        self._put(depth, f"{place} = {self.read.converted(new, number)}", node)
+
+    def _place(self, node: Node) -> tuple[str, Number]:
+        found = self.read.place(node)
+        if found is None:
+            value = self.read.read(node)
+            if node.type != "pointer_expression":
+                hint = "assign to a variable or to an element of an array"
+                message = f"`{self.unit.source(node)}` cannot be assigned to"
+                self.unit.refuse("PO0190", message, node, hint)
+            return value.text, value.number
+        return found
+
+    def _refuse_counter(self, node: Node) -> None:
+        name = self.unit.source(node)
+        if name in self.read.running:
+            message = f"`{name}` counts the loop around, which changes it by one step an iteration"
+            self.unit.refuse("PO0193", message, node, "use another variable")
+        if name in self.variables.counters:
+            message = f"`{name}` counts loops, and is set outside of them"
+            self.unit.refuse("PO0194", message, node, "use another variable")
+
+    def _for(self, node: Node, depth: int) -> None:
+        name = self.variables.counter(node)
+        header = f"for {python_name(name)} in {self._counting.range(node, name)}:"
+        self._put(depth, header, node)
+        self.read.running.append(name)
+        self._block(field(node, "body"), depth + 1)
+        self.read.running.pop()
