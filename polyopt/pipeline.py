@@ -21,7 +21,8 @@ from polyopt.emit.text import emit as print_loops
 from polyopt.errors import BudgetError, EmitError, PolyoptError, ScheduleError
 from polyopt.ir.budget import Budget, Cost, Dropped, note_dropped, optional, query
 from polyopt.ir.host import DeviceProgram, Emitted
-from polyopt.ir.loops import Body, For, If, LoopFunction, LoopKind, Node, While
+from polyopt.ir.loops import Body, For, LoopFunction, LoopKind, Node
+from polyopt.ir.nodes import map_bodies
 from polyopt.ir.program import Program, Repeat, all_parts
 from polyopt.ir.scop import Scop
 from polyopt.machine import Machine
@@ -420,11 +421,6 @@ def _sequential(body: Body, rows: frozenset[str]) -> Body:
                 inner = _sequential(node.body, rows)
                 in_order = replace(node, kind=LoopKind.SEQUENTIAL, body=inner)
                 nodes.append(in_order.annotated(reductions=()))
-            case For() | While():
-                nodes.append(replace(node, body=_sequential(node.body, rows)))
-            case If():
-                then, otherwise = _sequential(node.then, rows), _sequential(node.otherwise, rows)
-                nodes.append(replace(node, then=then, otherwise=otherwise))
             case _:
-                nodes.append(node)
+                nodes.append(map_bodies(node, _sequential, rows))
     return tuple(nodes)

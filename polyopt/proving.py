@@ -13,7 +13,8 @@ from polyopt.emit.fault_exits import exit_on_faults
 from polyopt.emit.passes.ratios import settle_ratios
 from polyopt.errors import BudgetError
 from polyopt.ir.budget import note_dropped, query
-from polyopt.ir.loops import Body, For, If, LoopFunction, LoopKind, Node, While
+from polyopt.ir.loops import Body, For, LoopFunction, LoopKind, Node
+from polyopt.ir.nodes import map_bodies
 from polyopt.ir.program import Program
 from polyopt.proof import Certificate, certify
 
@@ -77,19 +78,10 @@ def plain_loops(function: LoopFunction) -> LoopFunction:
 
 
 def _plain(body: Body) -> Body:
-    nodes: list[Node] = []
-    for node in body:
-        match node:
-            case For():
-                kind = node.kind
-                if kind in (LoopKind.VECTOR, LoopKind.UNROLL):
-                    kind = LoopKind.SEQUENTIAL
-                nodes.append(replace(node, kind=kind, body=_plain(node.body)))
-            case While():
-                nodes.append(replace(node, body=_plain(node.body)))
-            case If():
-                then, otherwise = _plain(node.then), _plain(node.otherwise)
-                nodes.append(replace(node, then=then, otherwise=otherwise))
-            case _:
-                nodes.append(node)
-    return tuple(nodes)
+    return tuple(map(_plain_node, body))
+
+
+def _plain_node(node: Node) -> Node:
+    if isinstance(node, For) and node.kind in (LoopKind.VECTOR, LoopKind.UNROLL):
+        node = replace(node, kind=LoopKind.SEQUENTIAL)
+    return map_bodies(node, _plain)

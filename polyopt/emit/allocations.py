@@ -10,9 +10,9 @@ from enum import Enum, unique
 
 from polyopt.dataclass import dataclass
 from polyopt.emit.frame import used_arrays
-from polyopt.emit.regions import nodes
 from polyopt.ir.array import Array, Role
 from polyopt.ir.loops import AllocateArray, DeclareArray, Kernel, LoopFunction, Space
+from polyopt.ir.nodes import all_nodes
 
 
 @unique
@@ -49,7 +49,7 @@ def allocations(function: LoopFunction) -> tuple[Allocation, ...]:
 
 
 def _allocations(function: LoopFunction) -> Iterator[Allocation]:
-    every = list(nodes(function.body))
+    every = list(all_nodes(function.body))
     on_device = any(isinstance(node, Kernel) for node in every)
     memory = StorageClass.DEVICE if on_device else StorageClass.HEAP
     used = used_arrays(function.body)

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.nodes import expressions, map_node, nested
+from polyopt.emit.nodes import expressions, map_node
 from polyopt.emit.regions import whole_arrays
 from polyopt.ir.array import Turn
 from polyopt.ir.expr import Expr, Iter, Load, VectorLoad, rewrite, walk
 from polyopt.ir.linear import linear
 from polyopt.ir.loops import CONCURRENT, Body, For, Node
+from polyopt.ir.names import has_iterator
+from polyopt.ir.nodes import bodies
 from polyopt.ir.scop import Array
 
 
@@ -97,15 +99,11 @@ def _is_fixed(dim: int, uses: list[_ScopedAccess]) -> bool:
     by_scope: dict[int, Expr] = {}
     for use in uses:
         index = use.index[dim]
-        if by_scope.setdefault(use.scope, index) != index or _tells(index, use.inside):
+        if by_scope.setdefault(use.scope, index) != index or has_iterator(index, use.inside):
             return False
         if any(isinstance(part, Load) for part in walk(index)):
             return False
     return True
-
-
-def _tells(index: Expr, names: frozenset[str] | set[str]) -> bool:
-    return any(isinstance(part, Iter) and part.name in names for part in walk(index))
 
 
 def _is_plain(index: Expr, name: str) -> bool:
@@ -127,7 +125,7 @@ def _uses(
                 if isinstance(part, Load | VectorLoad) and part.array == array:
                     number, loops = found or (0, around)
                     yield _ScopedAccess(part.index, number, loops, inside)
-        for inner in nested(node):
+        for inner in bodies(node):
             if isinstance(node, For):
                 if found is not None:
                     yield from _uses(inner, array, scope, around, found, inside | {node.iter})

@@ -29,12 +29,13 @@ from polyopt.emit.interrupts import STOPPED, TEXT, any_asks
 from polyopt.emit.literals import literal
 from polyopt.emit.names import COMPLEX_NAMES, MATH_NAMES
 from polyopt.emit.outlining import outline_sections
-from polyopt.emit.regions import nodes, region_arrays
+from polyopt.emit.regions import region_arrays
 from polyopt.emit.storage_scope import zero
 from polyopt.emit.views import View
 from polyopt.emit.wrapping import wrapped
 from polyopt.ir.expr import integer, sub
 from polyopt.ir.loops import For, LoopFunction, LoopKind
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.source import Source
 
 
@@ -51,7 +52,7 @@ def emit_c(fn: LoopFunction) -> Source:
     entry = Function(f"int {frame.entry}", frame.declarations(), lines)
     functions = [*emitter.regions, entry]
     code = wrapped("\n\n".join(str(f) for f in functions))
-    openmp = any(isinstance(n, For) and n.kind is LoopKind.PARALLEL for n in nodes(fn.body))
+    openmp = any(isinstance(n, For) and n.kind is LoopKind.PARALLEL for n in all_nodes(fn.body))
     return Source(
         language="c",
         entry=frame.entry,

@@ -36,7 +36,7 @@ from polyopt.emit.openmp import (
     simd_pragma,
 )
 from polyopt.emit.passes.row_recurrences import row_recurrence
-from polyopt.emit.regions import free_names, is_settled, nodes, thread_arrays
+from polyopt.emit.regions import free_names, is_settled, thread_arrays
 from polyopt.emit.storage_scope import zero
 from polyopt.emit.views import View
 from polyopt.ir.expr import (
@@ -76,6 +76,7 @@ from polyopt.ir.loops import (
     Space,
     While,
 )
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.scop import Array
 from polyopt.ir.types import DType
 from polyopt.never import assert_never
@@ -365,7 +366,7 @@ class BodyEmitter:
 
     def streamed(self, body: Body) -> list[Code]:
         """Print the fence after a body with nontemporal stores."""
-        if not any(isinstance(node, For) and node.streams for node in nodes(body)):
+        if not any(isinstance(node, For) and node.streams for node in all_nodes(body)):
             return []
         return [Line(f"{self.helper(HelperKind.STREAMED)}();")]
 
@@ -417,7 +418,7 @@ class BodyEmitter:
         stop: list[Code] = []
         if fails or given:
             stop = [Branch(f"{STATUS} != 0", self.exit.lines(STATUS, self.printer), [])]
-        has_loops = any(isinstance(node, For) for node in nodes(last.body))
+        has_loops = any(isinstance(node, For) for node in all_nodes(last.body))
         if free.set_locals or loop.reductions or not (has_loops or fails):
             label = self._label() if fails else ""
             inner = replace(inner, exit=Exit(ExitKind.LOOP, label))

@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Collection
 
 from polyopt.dataclass import replace
-from polyopt.emit.nodes import expressions, nested, with_nested
-from polyopt.emit.regions import nodes
+from polyopt.emit.nodes import expressions
 from polyopt.ir.expr import Symbol, walk
 from polyopt.ir.loops import (
     Assign,
@@ -24,6 +23,7 @@ from polyopt.ir.loops import (
     Node,
     SetLocal,
 )
+from polyopt.ir.nodes import all_nodes, bodies, with_bodies
 
 _RUNS = (Assign, Declare, Fail, SetLocal)
 """Nodes that may run a statement of the source."""
@@ -47,8 +47,8 @@ def remove_dead_locals(fn: LoopFunction) -> LoopFunction:
     body = fn.body
     while True:
         used = _used(body)
-        idle = [n for n in nodes(body) if isinstance(n, Declare) and n.name not in used]
-        runs = Counter(n.statement for n in nodes(body) if isinstance(n, _RUNS))
+        idle = [n for n in all_nodes(body) if isinstance(n, Declare) and n.name not in used]
+        runs = Counter(n.statement for n in all_nodes(body) if isinstance(n, _RUNS))
         runs.subtract(node.statement for node in idle)
         names = {node.name for node in idle if not (node.statement and runs[node.statement])}
         if not names:
@@ -58,8 +58,8 @@ def remove_dead_locals(fn: LoopFunction) -> LoopFunction:
 
 def _used(body: Body) -> set[str]:
     """Return the locals that something reads or sets again."""
-    again = {node.name for node in nodes(body) if isinstance(node, SetLocal)}
-    exprs = (expr for node in nodes(body) for expr in expressions(node))
+    again = {node.name for node in all_nodes(body) if isinstance(node, SetLocal)}
+    exprs = (expr for node in all_nodes(body) for expr in expressions(node))
     return again | {part.name for e in exprs for part in walk(e) if isinstance(part, Symbol)}
 
 
@@ -69,8 +69,8 @@ def _without(body: Body, names: Collection[str], *, statements: bool) -> Body:
     for node in body:
         if isinstance(node, Declare) and node.name in names and (statements or not node.statement):
             continue
-        inner = tuple(_without(part, names, statements=statements) for part in nested(node))
-        if isinstance(node, For | If | Kernel) and any(nested(node)) and not any(inner):
+        inner = tuple(_without(part, names, statements=statements) for part in bodies(node))
+        if isinstance(node, For | If | Kernel) and any(bodies(node)) and not any(inner):
             continue
-        result.append(with_nested(node, inner))
+        result.append(with_bodies(node, inner))
     return tuple(result)

@@ -13,7 +13,8 @@ from polyopt.emit.c_statements import Code, Line, indented
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.regions import thread_arrays
-from polyopt.ir.loops import AllocateArray, Body, CallLibrary, Fail, For, If, LoopKind, While
+from polyopt.ir.loops import AllocateArray, Body, CallLibrary, Fail, For, LoopKind
+from polyopt.ir.nodes import all_nodes
 from polyopt.never import assert_never
 
 STATUS = "po_status"
@@ -73,34 +74,10 @@ class Block(Code):
 
 def leaves_early(body: Body) -> bool:
     """Tell whether `body` may end the kernel before its end."""
-    for node in body:
-        match node:
-            case Fail() | AllocateArray() | CallLibrary():
-                return True
-            case For() | While():
-                if leaves_early(node.body):
-                    return True
-            case If():
-                if leaves_early(node.then) or leaves_early(node.otherwise):
-                    return True
-            case _:
-                pass
-    return False
+    return any(isinstance(n, Fail | AllocateArray | CallLibrary) for n in all_nodes(body))
 
 
 def fails_in_parallel(body: Body) -> bool:
     """Tell whether an iteration of a parallel loop in `body` may end the kernel."""
-    for node in body:
-        match node:
-            case For(kind=LoopKind.PARALLEL):
-                if leaves_early(node.body) or thread_arrays(node.body):
-                    return True
-            case For() | While():
-                if fails_in_parallel(node.body):
-                    return True
-            case If():
-                if fails_in_parallel(node.then) or fails_in_parallel(node.otherwise):
-                    return True
-            case _:
-                pass
-    return False
+    loops = (n for n in all_nodes(body) if isinstance(n, For) and n.kind is LoopKind.PARALLEL)
+    return any(leaves_early(loop.body) or thread_arrays(loop.body) for loop in loops)

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Mapping
 from polyopt.dataclass import dataclass
 from polyopt.emit.c_statements import Branch, Code, Compound, Line, Pragma
 from polyopt.emit.cexpr import ExprPrinter
-from polyopt.emit.regions import nodes
 from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Const, Expr, Select, Symbol
 from polyopt.ir.extremum import Extremum
 from polyopt.ir.loops import For, SetLocal
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.types import DType
 
 Fresh = Callable[[str], str]
@@ -73,7 +73,7 @@ def noted_updates(loop: For) -> tuple[SetLocal, ...]:
     names = {symbol.name for op, symbol in loop.reductions if is_chosen(op, symbol)}
     if not names:
         return ()
-    found = (node for node in nodes(loop.body) if isinstance(node, SetLocal))
+    found = (node for node in all_nodes(loop.body) if isinstance(node, SetLocal))
     return tuple(node for node in found if node.name in names and _term(node) is not None)
 
 

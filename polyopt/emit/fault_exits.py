@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.nodes import nested, with_nested
-from polyopt.emit.regions import leaves_itself, nodes
+from polyopt.emit.regions import leaves_itself
 from polyopt.ir.expr import Compare, CompareOp, Const, Load, integer
 from polyopt.ir.loops import Assign, Body, Fail, For, If, LoopFunction, LoopKind, Node, While
+from polyopt.ir.nodes import all_nodes, map_bodies
 from polyopt.ir.scop import Array, Role
 
 
@@ -47,14 +47,13 @@ class _FaultExits:
             case For():
                 return replace(node, body=self.body(node.body, at_once=_may_end(node)))
             case _:
-                inner = tuple(self.body(part, at_once=at_once) for part in nested(node))
-                return with_nested(node, inner)
+                return map_bodies(node, self.body, at_once=at_once)
 
     def noted(self, body: Body) -> list[int]:
         """Return the numbers of the faults that `body` notes."""
         found = {
             int(index.value.real)
-            for node in nodes(body)
+            for node in all_nodes(body)
             if isinstance(node, Assign) and node.target.array == self.faults.name
             for index in node.target.index
             if isinstance(index, Const)
@@ -65,8 +64,7 @@ class _FaultExits:
         """Return `body` where loops with data-dependent ends exit once one of `every` is noted."""
         result: list[Node] = []
         for node in body:
-            inner = tuple(self.guarded(part, every) for part in nested(node))
-            node = with_nested(node, inner)
+            node = map_bodies(node, self.guarded, every)
             if isinstance(node, While) or (isinstance(node, For) and _may_end(node)):
                 own = self.noted(node.body)
                 result += self.missing(tuple(result), self.checks(every - set(own)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.nodes import expressions, map_node, nested
+from polyopt.emit.nodes import expressions, map_node
 from polyopt.ir.affine import span
 from polyopt.ir.expr import (
     Binary,
@@ -28,6 +28,8 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.linear import Linear, from_linear, linear
 from polyopt.ir.loops import Body, DeclareArray, For, If, Space
+from polyopt.ir.names import has_iterator, iterators
+from polyopt.ir.nodes import bodies
 from polyopt.ir.scop import Array
 from polyopt.ir.types import DType
 
@@ -58,7 +60,7 @@ def needed_dimensions(loop: For, array: Array, *, exact: bool = False) -> list[D
     for position, extent in enumerate(array.shape):
         indices = [use.access.index[position] for use in uses]
         if _is_one(indices, known) and not any(
-            _inner(index, use.ranges) for index, use in zip(indices, uses, strict=True)
+            has_iterator(index, use.ranges) for index, use in zip(indices, uses, strict=True)
         ):
             continue
         box = _box(position, uses) or (_exact_box(position, uses) if exact else None)
@@ -113,7 +115,7 @@ def _equalities(body: Body, array: str, known: _Known) -> list[_Known]:
             for part in walk(expr)
             if isinstance(part, Load | VectorLoad) and part.array == array
         ]
-        for number, inner in enumerate(nested(node)):
+        for number, inner in enumerate(bodies(node)):
             holds = isinstance(node, If) and number == 0
             more = _told(node.condition) if isinstance(node, If) and holds else {}
             found += _equalities(inner, array, known | more)
@@ -151,10 +153,6 @@ class _BoundedAccess:
     facts: tuple[Linear, ...]
 
 
-def _inner(index: Expr, ranges: dict[str, tuple[Expr, Expr]]) -> bool:
-    return any(isinstance(part, Iter) and part.name in ranges for part in walk(index))
-
-
 def _uses(
     body: Body, array: str, ranges: dict[str, tuple[Expr, Expr]], facts: tuple[Linear, ...] = ()
 ) -> list[_BoundedAccess]:
@@ -175,7 +173,7 @@ def _uses(
                 found += _uses(node.then, array, ranges, (*facts, *_facts(node.condition)))
                 found += _uses(node.otherwise, array, ranges, (*facts, *_opposite(node.condition)))
             case _:
-                for inner in nested(node):
+                for inner in bodies(node):
                     found += _uses(inner, array, ranges, facts)
     return found
 
@@ -295,17 +293,13 @@ def _span(use: _BoundedAccess, position: int, base: Linear) -> tuple[int, int] |
 
 def _about(expr: Expr, conditions: list[Expr]) -> list[Expr]:
     """Return the conditions on the iterators of `expr`, and on those that these lead to."""
-    reached, found = _names(expr), list[Expr]()
+    reached, found = iterators(expr), list[Expr]()
     waiting = conditions
-    while more := [one for one in waiting if _names(one) & reached]:
+    while more := [one for one in waiting if iterators(one) & reached]:
         found += more
         waiting = [one for one in waiting if one not in more]
-        reached = reached.union(*map(_names, more))
+        reached = reached.union(*map(iterators, more))
     return found
-
-
-def _names(expr: Expr) -> set[str]:
-    return {part.name for part in walk(expr) if isinstance(part, Iter)}
 
 
 def _extremes(use: _BoundedAccess, position: int, side: int) -> list[Linear]:
@@ -319,7 +313,7 @@ def _extremes(use: _BoundedAccess, position: int, side: int) -> list[Linear]:
             ((a, c) for a, c in value.terms if isinstance(a, Iter) and a.name in ranges), None
         )
         if inner is None:
-            if not any(_inner(atom, ranges) for atom, _ in value.terms):
+            if not any(has_iterator(atom, ranges) for atom, _ in value.terms):
                 found.append(value)
             continue
         if not left:

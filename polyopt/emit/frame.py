@@ -14,10 +14,11 @@ from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import row_arrays
 from polyopt.emit.names import c_identifier, entry_identifier
 from polyopt.emit.ranges import Ranges
-from polyopt.emit.regions import free_names, nodes, region_arrays, thread_arrays, written_arrays
+from polyopt.emit.regions import free_names, region_arrays, thread_arrays, written_arrays
 from polyopt.emit.views import View, has_rows
 from polyopt.ir.expr import Expr
 from polyopt.ir.loops import AllocateArray, Body, Declare, DeclareArray, For, LoopFunction
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.source import CParam, CParamKind, Layout, ScalarArg, SizeOf
 from polyopt.ir.types import DType
@@ -112,7 +113,7 @@ def make_frame(fn: LoopFunction) -> Frame:
     taken: set[str] = set()
     given = [array.name for array in thread_arrays(fn.body)]
     in_regions = {array.name for array in region_arrays(fn.body)}
-    declared = [a.array for a in nodes(fn.body) if isinstance(a, DeclareArray)]
+    declared = [a.array for a in all_nodes(fn.body) if isinstance(a, DeclareArray)]
     scalars = [a for a in fn.signature.arguments if isinstance(a, ScalarArg) and not a.is_param]
     for name in [
         *fn.params,
@@ -121,7 +122,7 @@ def make_frame(fn: LoopFunction) -> Frame:
         *(a.name for a in declared),
         *(
             n.iter if isinstance(n, For) else n.name
-            for n in nodes(fn.body)
+            for n in all_nodes(fn.body)
             if isinstance(n, For | Declare)
         ),
     ]:
@@ -155,7 +156,7 @@ def make_frame(fn: LoopFunction) -> Frame:
     entry = entry_identifier(fn.name)
     used = used_arrays(fn.body)
     temporaries = [a for a in fn.arrays if a.role is Role.TEMP and a.name in used]
-    gets = {n.array.name for n in nodes(fn.body) if isinstance(n, AllocateArray)}
+    gets = {n.array.name for n in all_nodes(fn.body) if isinstance(n, AllocateArray)}
     return Frame(
         entry,
         names,

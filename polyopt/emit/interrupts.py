@@ -7,8 +7,8 @@ of signals never stops.
 
 from __future__ import annotations
 
-from polyopt.emit.regions import nodes
 from polyopt.ir.loops import Body, For, If, LoopKind, While
+from polyopt.ir.nodes import all_nodes
 
 STOPPED = "PO_STOPPED"
 STATUS = "-1"
@@ -26,7 +26,7 @@ def asks(loop: For | While) -> bool:
     """Tell whether an outermost loop asks: one that nothing counts, or that has loops inside."""
     if isinstance(loop, While):
         return True
-    inside = any(isinstance(node, For | While) for node in nodes(loop.body))
+    inside = any(isinstance(node, For | While) for node in all_nodes(loop.body))
     return inside and loop.kind in _SERIAL and loop.lanes == 1
 
 

@@ -9,7 +9,6 @@ Refuses (`NotVector`): other subscripts, mixed dtypes, operations without a vect
 from __future__ import annotations
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.regions import nodes
 from polyopt.ir.expr import (
     MOST_APART,
     Binary,
@@ -43,6 +42,7 @@ from polyopt.ir.loops import (
     Node,
     SetLocal,
 )
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.scop import Array
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
@@ -65,7 +65,7 @@ class NotVector(Exception):
 
 def row_arrays(fn: LoopFunction) -> frozenset[str]:
     """Return the arrays whose last dimension is contiguous."""
-    declared = [node.array for node in nodes(fn.body) if isinstance(node, DeclareArray)]
+    declared = [node.array for node in all_nodes(fn.body) if isinstance(node, DeclareArray)]
     arrays: list[Array] = [*fn.arrays, *declared]
     return frozenset(a.name for a in arrays if a.layout in (Layout.C, Layout.ROWS))
 
@@ -73,7 +73,7 @@ def row_arrays(fn: LoopFunction) -> frozenset[str]:
 def vector_dtype(body: Body) -> DType | None:
     """Return the one dtype the statements of `body` compute in, or None."""
     dtypes: set[DType] = set()
-    for node in nodes(body):
+    for node in all_nodes(body):
         match node:
             case Assign():
                 dtypes.add(node.target.dtype)
@@ -103,7 +103,7 @@ def vectorized(
     dtype = vector_dtype(loop.body)
     if dtype is None:
         raise NotVector
-    own |= frozenset(node.name for node in nodes(loop.body) if isinstance(node, Declare))
+    own |= frozenset(node.name for node in all_nodes(loop.body) if isinstance(node, Declare))
     return _Vectorizer(loop.iter, lanes, dtype, rows, own, choices).body(loop.body)
 
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.lower_scop import Lowered, lower_scop
 from polyopt.emit.nodes import map_node
-from polyopt.emit.regions import nodes
 from polyopt.ir.expr import Expr, Iter, Param, Symbol, Unary, UnaryOp, rewrite, walk
 from polyopt.ir.growth import outgrown
 from polyopt.ir.loops import (
@@ -30,6 +29,7 @@ from polyopt.ir.loops import (
     Space,
     While,
 )
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.program import (
     Allocate,
     Bind,
@@ -107,7 +107,7 @@ def outgrowing(
         return frozenset()
     sizes = _sizes(program, by_thread=by_thread, at_call=at_call)
     made = lower_scop(schedule, _names(program), sizes=sizes.get(id(scop)))
-    declared = (node for node in nodes(made.body) if isinstance(node, DeclareArray))
+    declared = (node for node in all_nodes(made.body) if isinstance(node, DeclareArray))
     by_threads = (node.array for node in declared if node.space is Space.THREAD)
     large = outgrown(_new(made.expanded, own), own.values())
     return large.union(*(outgrown((array,), own.values()) for array in by_threads))

@@ -12,13 +12,12 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.array_contraction import contract_arrays
-from polyopt.emit.regions import nodes
 from polyopt.emit.reindex import reindex
 from polyopt.emit.storage_scope import declare_in_loops
 from polyopt.emit.thread_privatization import privatize_by_thread
 from polyopt.errors import BudgetError
 from polyopt.ir.budget import query
-from polyopt.ir.expr import Expr, Iter, Load, Symbol, VectorLoad, rewrite, substitute, walk
+from polyopt.ir.expr import Expr, Iter, Load, VectorLoad, rewrite, substitute, walk
 from polyopt.ir.isl_ast import (
     AstBody,
     AstCall,
@@ -31,6 +30,8 @@ from polyopt.ir.isl_ast import (
 )
 from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Assign, Body, For, If, LoopKind, Node
+from polyopt.ir.names import depends_on_data
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.parameters import param_names
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.never import assert_never
@@ -124,7 +125,7 @@ def _joined(nodes: Iterable[Node]) -> Body:
             and isinstance(last, If)
             and node.condition == last.condition
             and not (node.otherwise or last.otherwise)
-            and not any(isinstance(part, Load | Symbol) for part in walk(node.condition))
+            and not depends_on_data(node.condition)
         ):
             found[-1] = If(node.condition, (*last.then, *node.then))
         else:
@@ -152,7 +153,7 @@ def _stored(
     The innermost loop of a nest comes first; an outer one is taken where it does not hold all uses
     any more, as where isl runs an edge of it before it.
     """
-    labels = {node.label for node in nodes(body) if isinstance(node, For)}
+    labels = {node.label for node in all_nodes(body) if isinstance(node, For)}
     around = {name: [label for label in nest if label in labels] for name, nest in nests.items()}
     while scopes := {name: nest.pop() for name, nest in around.items() if nest}:
         body, local = declare_in_loops(body, arrays, scopes)

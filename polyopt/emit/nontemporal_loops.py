@@ -16,11 +16,11 @@ from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.early_exits import Block
 from polyopt.emit.helpers import LINE, Helper, HelperKind
 from polyopt.emit.lanes import is_unit_stride
-from polyopt.emit.regions import nodes
 from polyopt.emit.views import View
 from polyopt.ir.expr import Iter, Load, sub, substitute
 from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Assign, Body, For
+from polyopt.ir.nodes import all_nodes
 
 Lines = list[Code]
 ROW = 4
@@ -125,7 +125,7 @@ def nontemporal_stores(loop: For, rows: frozenset[str]) -> tuple[Assign, ...]:
     if loop.step != 1:
         return ()
     marked = {name for name, _ in loop.streams}
-    every = [node for node in nodes(loop.body) if isinstance(node, Assign)]
+    every = [node for node in all_nodes(loop.body) if isinstance(node, Assign)]
     return tuple(
         node
         for node in loop.body

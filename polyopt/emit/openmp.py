@@ -11,7 +11,7 @@ from polyopt.emit.early_exits import leaves_early
 from polyopt.emit.extrema import is_chosen
 from polyopt.emit.helpers import ENOUGH_WORK, Helper, HelperKind
 from polyopt.emit.precedence import SHIFT
-from polyopt.emit.regions import declared_names, is_settled, nodes
+from polyopt.emit.regions import declared_names, is_settled
 from polyopt.emit.work import has_known_bounds, work
 from polyopt.ir.expr import (
     Binary,
@@ -24,10 +24,11 @@ from polyopt.ir.expr import (
     integer,
     operands,
     sub,
-    walk,
 )
 from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import DeclareArray, For, LoopKind, Space, While
+from polyopt.ir.names import has_iterator
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.types import DType
 
 _NAN_KEEPING = {
@@ -86,7 +87,7 @@ def shared_loops(loop: For) -> tuple[For, ...]:
             break
         outer = {one.iter for one in found}
         bounds = (inner.lower, inner.upper)
-        if any(_mentions(bound, outer) or not is_settled(bound, inner.body) for bound in bounds):
+        if any(has_iterator(bound, outer) or not is_settled(bound, inner.body) for bound in bounds):
             break
         found.append(inner)
     return tuple(found)
@@ -153,7 +154,7 @@ def begins_last(loop: For, printer: ExprPrinter) -> bool:
 
 def _sharing(loop: For, printer: ExprPrinter) -> str:
     """Return the schedule of iterations: dynamic chunks where their length depends on data."""
-    inner = [node for node in nodes(loop.body) if isinstance(node, For | While)]
+    inner = [node for node in all_nodes(loop.body) if isinstance(node, For | While)]
     own = declared_names(loop.body)
     if any(isinstance(node, While) or not has_known_bounds(node, own) for node in inner):
         return f"dynamic, {_chunk(loop, printer)}" if len(inner) == 1 else "dynamic"
@@ -169,7 +170,7 @@ def _has_own_copies(loop: For) -> bool:
     """
     copies = any(
         isinstance(node, DeclareArray) and node.space is not Space.THREAD
-        for node in nodes(loop.body)
+        for node in all_nodes(loop.body)
     )
     return copies and len(shared_loops(loop)) > 1
 
@@ -201,10 +202,10 @@ def has_varying_work(loop: For) -> bool:
     Bounds of tiles (`32*it` to `min(N, 32*it + 32)`) count as constant.
     """
     tainted = {loop.iter}
-    for node in nodes(loop.body):
+    for node in all_nodes(loop.body):
         if not isinstance(node, For):
             continue
-        if _mentions(node.lower, tainted) or _mentions(node.upper, tainted):
+        if has_iterator(node.lower, tainted) or has_iterator(node.upper, tainted):
             if not any(_is_steady(trip, tainted) for trip in _trips(node)):
                 return True
             tainted.add(node.iter)
@@ -219,11 +220,11 @@ def has_growing_work(loop: For) -> bool:
     anomalies", 1969).
     """
     found: list[tuple[int, bool]] = []
-    for node in nodes(loop.body):
+    for node in all_nodes(loop.body):
         if not isinstance(node, For) or any(isinstance(trip, Const) for trip in _trips(node)):
             continue  # a tile is as long wherever it begins
         terms = [term for trip in _trips(node) for term in linear(trip).terms]
-        own = [(atom, f) for atom, f in terms if _mentions(atom, {loop.iter})]
+        own = [(atom, f) for atom, f in terms if has_iterator(atom, {loop.iter})]
         own = [(atom, f) for atom, f in own if not _is_remainder(atom)]
         if own:
             found.append((_depth(node), all(f > 0 and _grows(a, loop.iter) for a, f in own)))
@@ -238,7 +239,9 @@ def _trips(loop: For) -> list[Expr]:
 
 def _depth(loop: For) -> int:
     """Return how many loops are nested in one another, with `loop` itself."""
-    return 1 + max((_depth(node) for node in nodes(loop.body) if isinstance(node, For)), default=0)
+    return 1 + max(
+        (_depth(node) for node in all_nodes(loop.body) if isinstance(node, For)), default=0
+    )
 
 
 def _grows(atom: Expr, name: str) -> bool:
@@ -247,19 +250,15 @@ def _grows(atom: Expr, name: str) -> bool:
         case Iter():
             return True
         case Binary(op=BinaryOp.FLOORDIV, left=whole, right=Const()):
-            parts = [(p, factor) for p, factor in linear(whole).terms if _mentions(p, {name})]
+            parts = [(p, factor) for p, factor in linear(whole).terms if has_iterator(p, {name})]
             return all(factor > 0 and _grows(part, name) for part, factor in parts)
         case _:
             return False
 
 
-def _mentions(expr: Expr, iters: set[str]) -> bool:
-    return any(isinstance(part, Iter) and part.name in iters for part in walk(expr))
-
-
 def _is_steady(trip: Expr, tainted: set[str]) -> bool:
     atoms = (atom for atom, _ in linear(trip).terms if not _is_remainder(atom))
-    return not any(_mentions(atom, tainted) for atom in atoms)
+    return not any(has_iterator(atom, tainted) for atom in atoms)
 
 
 def _is_remainder(expr: Expr) -> bool:

@@ -18,10 +18,11 @@ from polyopt.emit.frame import extent_text
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.interrupts import any_asks
 from polyopt.emit.names import ENTRY_PREFIX, c_identifier
-from polyopt.emit.regions import Free, free_names, nodes, thread_arrays, written_arrays
+from polyopt.emit.regions import Free, free_names, thread_arrays, written_arrays
 from polyopt.emit.views import View
 from polyopt.ir.expr import Expr
 from polyopt.ir.loops import AllocateArray, Body, CallLibrary, Declare, For, Node
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.source import CParamKind
 from polyopt.ir.types import DType
 
@@ -79,7 +80,9 @@ def _is_outlinable(node: Node) -> bool:
         return isinstance(node, Declare)
     if fails_in_parallel((node,)) or thread_arrays((node,)):
         return False
-    needs_whole = any(isinstance(inner, AllocateArray | CallLibrary) for inner in nodes((node,)))
+    needs_whole = any(
+        isinstance(inner, AllocateArray | CallLibrary) for inner in all_nodes((node,))
+    )
     return not needs_whole and not free_names((node,)).set_locals
 
 

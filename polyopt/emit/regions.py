@@ -5,35 +5,26 @@ In: a body.  Out: the free names, each once, in order of first use.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from polyopt.dataclass import dataclass
 from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, VectorLoad, walk
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
-    AwaitCopies,
-    Barrier,
     Body,
     Break,
     CallLibrary,
-    Comment,
-    CommitCopies,
     Declare,
     DeclareArray,
-    Fail,
     For,
     If,
-    Kernel,
     LoopKind,
     Node,
     SetLocal,
     Space,
-    While,
 )
+from polyopt.ir.nodes import all_nodes, own_expressions
 from polyopt.ir.scop import Array
 from polyopt.ir.types import DType
-from polyopt.never import assert_never
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,31 +47,6 @@ class Free:
     set_locals: tuple[str, ...]
 
 
-def nodes(body: Body) -> Iterator[Node]:
-    """Yield every node of `body`, parents first."""
-    waiting = list(reversed(body))
-    while waiting:
-        node = waiting.pop()
-        yield node
-        match node:
-            case For() | While():
-                waiting += reversed(node.body)
-            case Kernel():
-                waiting += reversed(node.finish)
-                waiting += reversed(node.body)
-            case If():
-                waiting += reversed(node.otherwise)
-                waiting += reversed(node.then)
-            case Assign() | Declare() | SetLocal() | DeclareArray() | Comment() | Barrier():
-                pass
-            case CommitCopies() | AwaitCopies():
-                pass
-            case Break() | Fail() | AllocateArray() | CallLibrary():
-                pass
-            case _:
-                assert_never(node)
-
-
 def expressions(node: Node) -> tuple[Expr, ...]:
     """Return the expressions directly in `node`, the target of an assignment included."""
     match node:
@@ -89,26 +55,20 @@ def expressions(node: Node) -> tuple[Expr, ...]:
             own = () if node.kind is LoopKind.THREAD else node.reductions
             told = (symbol for _, symbol in node.streams)
             return (node.lower, node.upper, *(symbol for _, symbol in own), *told)
-        case If() | While():
-            return (node.condition,)
         case Assign():
             return (node.target, node.value)
-        case Declare() | SetLocal():
-            return (node.value,)
         case DeclareArray() | AllocateArray():
             return node.array.shape
         case CallLibrary():
             return tuple(e for array in (*node.inputs, *node.outputs) for e in array.shape)
-        case Comment() | Break() | Fail() | Kernel() | Barrier() | CommitCopies() | AwaitCopies():
-            return ()
         case _:
-            assert_never(node)
+            return own_expressions(node)
 
 
 def written_arrays(body: Body) -> frozenset[str]:
     """Return the arrays `body` writes, those it gives new memory included."""
     found: set[str] = set()
-    for node in nodes(body):
+    for node in all_nodes(body):
         match node:
             case Assign():
                 found.add(node.target.array)
@@ -125,7 +85,7 @@ def thread_arrays(body: Body) -> tuple[Array, ...]:
     """Return the arrays in `body` that each thread has one of."""
     found = {
         node.array.name: node.array
-        for node in nodes(body)
+        for node in all_nodes(body)
         if isinstance(node, DeclareArray) and node.space is Space.THREAD
     }
     return tuple(found.values())
@@ -133,7 +93,7 @@ def thread_arrays(body: Body) -> tuple[Array, ...]:
 
 def region_arrays(body: Body) -> tuple[Array, ...]:
     """Return the arrays in `body` that each thread of a parallel loop has one of."""
-    loops = (n for n in nodes(body) if isinstance(n, For) and n.kind is LoopKind.PARALLEL)
+    loops = (n for n in all_nodes(body) if isinstance(n, For) and n.kind is LoopKind.PARALLEL)
     found = {array.name: array for loop in loops for array in thread_arrays(loop.body)}
     return tuple(found.values())
 
@@ -158,7 +118,7 @@ def is_settled(expr: Expr, body: Body) -> bool:
         if isinstance(part, Symbol):
             used.add(part.name)
     return not used or not any(
-        isinstance(node, SetLocal) and node.name in used for node in nodes(body)
+        isinstance(node, SetLocal) and node.name in used for node in all_nodes(body)
     )
 
 
@@ -182,7 +142,7 @@ def leaves_itself(body: Body) -> bool:
 def declared_names(body: Body) -> frozenset[str]:
     """Return the iterators, locals and arrays declared anywhere in `body`."""
     found: set[str] = set()
-    for node in nodes(body):
+    for node in all_nodes(body):
         match node:
             case For():
                 found.add(node.iter)
@@ -190,14 +150,8 @@ def declared_names(body: Body) -> frozenset[str]:
                 found.add(node.name)
             case DeclareArray():
                 found.add(node.array.name)
-            case If() | While() | Assign() | SetLocal() | Comment() | Kernel() | Barrier():
-                pass
-            case CommitCopies() | AwaitCopies():
-                pass
-            case Break() | Fail() | AllocateArray() | CallLibrary():
-                pass
             case _:
-                assert_never(node)
+                pass
     return frozenset(found)
 
 
@@ -212,7 +166,7 @@ def free_names(body: Body) -> Free:
     arrays: dict[str, None] = {}
     assigned: dict[str, None] = {}
     own = declared_names(body) - {array.name for array in thread_arrays(body)}
-    for node in nodes(body):
+    for node in all_nodes(body):
         if isinstance(node, SetLocal):
             assigned[node.name] = None
         arrays.update(dict.fromkeys(whole_arrays(node)))

@@ -10,10 +10,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from polyopt.dataclass import replace
-from polyopt.emit.nodes import expressions, map_node, nested, with_nested
+from polyopt.emit.nodes import expressions, map_node
 from polyopt.ir.expr import Binary, BinaryOp, Compare, Expr, Iter, Load, add, rewrite, sub, walk
 from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.loops import Body, For, Node
+from polyopt.ir.names import has_iterator
+from polyopt.ir.nodes import bodies, map_bodies
 from polyopt.ir.types import DType
 
 
@@ -25,7 +27,7 @@ def reindex(body: Body) -> Body:
 def _node(node: Node) -> Node:
     if isinstance(node, For):
         node = _shifted(node)
-    return with_nested(node, tuple(reindex(part) for part in nested(node)))
+    return map_bodies(node, reindex)
 
 
 def _shifted(loop: For) -> For:  # noqa: C901 - three rules of rewriting
@@ -54,7 +56,7 @@ def _shifted(loop: For) -> For:  # noqa: C901 - three rules of rewriting
         return None
 
     def both(part: Expr) -> Expr | None:
-        if any(isinstance(p, Iter) and p.name == loop.iter for p in walk(part)):
+        if has_iterator(part, (loop.iter,)):
             if isinstance(part, Compare) and part.left.dtype is DType.INT64:
                 return cancelled(rewrite(part, rule))
             if isinstance(part, Load) or part.dtype is not DType.INT64:
@@ -74,7 +76,7 @@ def _iterators(node: Node) -> Iterator[str]:
     """Yield the iterators of the loops in `node`, its own included."""
     if isinstance(node, For):
         yield node.iter
-    for body in nested(node):
+    for body in bodies(node):
         for part in body:
             yield from _iterators(part)
 
@@ -108,6 +110,6 @@ def _count(node: Node, iterator: str, offsets: Counter[tuple[tuple[Expr, int], .
                             if isinstance(atom, Iter) and atom.name != iterator
                         )
                         offsets[rest] += 1
-    for body in nested(node):
+    for body in bodies(node):
         for inner in body:
             _count(inner, iterator, offsets)

@@ -10,10 +10,11 @@ from __future__ import annotations
 from polyopt.dataclass import replace
 from polyopt.emit.dead_locals import remove_dead_copies
 from polyopt.emit.footprints import needed_dimensions, with_array
-from polyopt.emit.nodes import expressions, map_node, nested, with_nested
+from polyopt.emit.nodes import expressions, map_node
 from polyopt.emit.regions import whole_arrays
 from polyopt.ir.expr import Const, Expr, Load, Symbol, VectorLoad, integer, walk
 from polyopt.ir.loops import Body, Declare, DeclareArray, For, LoopKind, Node, SetLocal, Space
+from polyopt.ir.nodes import bodies, with_bodies
 from polyopt.ir.scop import Array
 from polyopt.ir.types import Kind
 from polyopt.never import assert_never
@@ -55,7 +56,7 @@ class _UsedArrays:
             for part in (part for expr in exprs for part in walk(expr)):
                 if isinstance(part, Load | VectorLoad):
                     found.add(part.array)
-            for inner in (inner for body in nested(node) for inner in body):
+            for inner in (inner for body in bodies(node) for inner in body):
                 found |= self.of(inner)
             self._known[id(node)] = node, frozenset(found)
         return self._known[id(node)][1]
@@ -63,7 +64,7 @@ class _UsedArrays:
 
 def mentions(node: Node, array: str) -> bool:
     """Tell whether a node reads or writes an array that is not declared inside it."""
-    for part in (part for body in nested(node) for part in body):
+    for part in (part for body in bodies(node) for part in body):
         if isinstance(part, DeclareArray) and part.array.name == array:
             return False
         if mentions(part, array):
@@ -92,10 +93,10 @@ def _in_loop(
                     return None
                 node = replace(node, body=inner)
         else:
-            below = [_in_loop(inner, array, scope, loops, names) for inner in nested(node)]
+            below = [_in_loop(inner, array, scope, loops, names) for inner in bodies(node)]
             if None in below:
                 return None
-            node = with_nested(node, tuple(inner for inner in below if inner is not None))
+            node = with_bodies(node, tuple(inner for inner in below if inner is not None))
         result.append(node)
     return tuple(result)
 
@@ -121,7 +122,7 @@ def _has(body: Body, kind: LoopKind) -> bool:
     """Tell whether loops of a kind are in the body."""
     return any(
         (isinstance(node, For) and node.kind is kind)
-        or any(_has(part, kind) for part in nested(node))
+        or any(_has(part, kind) for part in bodies(node))
         for node in body
     )
 

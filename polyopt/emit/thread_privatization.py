@@ -12,11 +12,12 @@ from collections.abc import Collection, Mapping
 
 from polyopt.dataclass import replace
 from polyopt.emit.footprints import Dim, needed_dimensions, with_array
-from polyopt.emit.nodes import expressions, nested, with_nested
-from polyopt.emit.regions import nodes, whole_arrays
+from polyopt.emit.nodes import expressions
+from polyopt.emit.regions import whole_arrays
 from polyopt.emit.storage_scope import mentions
 from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, VectorLoad, walk
 from polyopt.ir.loops import CONCURRENT, Body, For, LoopKind, Node, Space
+from polyopt.ir.nodes import all_nodes, bodies, map_bodies
 from polyopt.ir.scop import Array, Role
 
 
@@ -39,7 +40,7 @@ def _privatized(body: Body, array: Array, scope: str, sizes: Collection[str]) ->
     """Return the body with the array declared in the loops called `scope`, or None."""
     if array.role is not Role.TEMP or not array.shape or array.turn is not None:
         return None
-    if any(array.name in whole_arrays(n) or _is_placed_by_data(n, array) for n in nodes(body)):
+    if any(array.name in whole_arrays(n) or _is_placed_by_data(n, array) for n in all_nodes(body)):
         return None
     scopes = [loops for loops in _loops(body, scope, ()) if _mention(loops[-1], array)]
     if not scopes or not all(map(_is_of_threads, scopes)):
@@ -74,7 +75,7 @@ def _loops(body: Body, scope: str, around: tuple[For, ...]) -> list[tuple[For, .
         if isinstance(node, For) and node.label == scope:
             found.append(loops)
         else:
-            found += (one for inner in nested(node) for one in _loops(inner, scope, loops))
+            found += (one for inner in bodies(node) for one in _loops(inner, scope, loops))
     return found
 
 
@@ -103,4 +104,4 @@ def _with_array(node: Node, array: Array, needed: Mapping[int, list[Dim]]) -> No
     dims = needed.get(id(node))
     if isinstance(node, For) and dims is not None:
         return replace(node, body=with_array(node, array, dims, Space.THREAD))
-    return with_nested(node, tuple(_declared(part, array, needed) for part in nested(node)))
+    return map_bodies(node, _declared, array, needed)

@@ -13,11 +13,11 @@ from polyopt.emit.extents import extent_of
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import vectorized
 from polyopt.emit.passes.rewriting import trip_count
-from polyopt.emit.regions import nodes
 from polyopt.emit.sliding_windows import moved, windows
 from polyopt.ir.expr import Expr, Load, VectorLoad, substitute
 from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Assign, Body, For
+from polyopt.ir.nodes import all_nodes
 
 if TYPE_CHECKING:
     from polyopt.emit.cbody import BodyEmitter
@@ -61,7 +61,7 @@ def _starts(emitter: BodyEmitter, loop: For, body: Body, lower: Expr) -> tuple[s
     And conditions of nontemporal stores by array: they must be aligned alike.
     """
     targets: dict[str, Load | VectorLoad] = {}
-    for node in nodes(body):
+    for node in all_nodes(body):
         if isinstance(node, Assign):
             targets.setdefault(node.target.array, node.target)
     told = {name: emitter.printer.text(symbol) for name, symbol in loop.streams}

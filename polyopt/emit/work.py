@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import reduce
 
 from polyopt.emit.extrema import noted_updates
-from polyopt.emit.regions import declared_names, nodes
+from polyopt.emit.regions import declared_names
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -30,6 +30,8 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import Assign, Body, For, If, LoopKind, Node, SetLocal, While
+from polyopt.ir.names import has_iterator
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.types import DType
 
 
@@ -141,10 +143,10 @@ def _body(body: Body, middles: dict[str, Expr], inside: frozenset[str]) -> Expr:
             case While():
                 amount = _product(integer(GUESS), _body(node.body, middles, inside))
                 nests.append(((node,), amount))
-            case If() if any(isinstance(part, For | While) for part in nodes(node.then)):
+            case If() if any(isinstance(part, For | While) for part in all_nodes(node.then)):
                 nests.append((node.then, _body(node.then, middles, inside)))
             case If():
-                statements += sum(_elements(part) for part in nodes(node.then))
+                statements += sum(_elements(part) for part in all_nodes(node.then))
             case _:
                 statements += _elements(node)
     if not nests:
@@ -166,13 +168,13 @@ def _body(body: Body, middles: dict[str, Expr], inside: frozenset[str]) -> Expr:
 
 def _calls(body: Body) -> bool:
     """Tell whether functions are computed in `body`."""
-    values = (n.value for n in nodes(body) if isinstance(n, Assign | SetLocal))
+    values = (n.value for n in all_nodes(body) if isinstance(n, Assign | SetLocal))
     return any(is_function(part) for value in values for part in walk(value))
 
 
 def _moves(body: Body) -> bool:
     """Tell whether all that is computed in `body` is copies."""
-    return not any(isinstance(n, Assign | SetLocal) and n.statement for n in nodes(body))
+    return not any(isinstance(n, Assign | SetLocal) and n.statement for n in all_nodes(body))
 
 
 def _elements(node: Node) -> int:
@@ -222,7 +224,7 @@ def _depth(body: Body) -> int:
 
 def _is_short(body: Body) -> bool:
     """Tell whether no loop of `body` has more than a few iterations, whatever the sizes."""
-    for loop in nodes(body):
+    for loop in all_nodes(body):
         if isinstance(loop, While):
             return False
         if isinstance(loop, For):
@@ -257,7 +259,7 @@ def _pick(loop: For, middles: dict[str, Expr]) -> tuple[Expr, Expr]:
     low, high = min(pairs, key=weight)
     if weight((low, high))[0] == 0:
         terms = linear(sub(high, low)).terms
-        if not any(isinstance(p, Iter) and p.name in middles for a, _ in terms for p in walk(a)):
+        if not any(has_iterator(a, middles) for (a, _) in terms):
             return _without(low, high, middles)
     return substitute(low, middles), substitute(high, middles)
 

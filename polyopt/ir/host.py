@@ -9,7 +9,8 @@ from typing import TypeAlias
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.array import Array
-from polyopt.ir.loops import Body, Comment, For, If, Kernel, LoopFunction, Node, While
+from polyopt.ir.loops import Body, Comment, Kernel, LoopFunction, Node
+from polyopt.ir.nodes import map_bodies
 from polyopt.ir.source import DeviceSource, Signature, Source
 
 
@@ -57,12 +58,6 @@ def _bare(body: Body) -> Body:
 
 
 def _bare_node(node: Node) -> Node:
-    match node:
-        case Kernel():
-            return replace(node, body=(), finish=())
-        case For() | While():
-            return replace(node, body=_bare(node.body))
-        case If():
-            return replace(node, then=_bare(node.then), otherwise=_bare(node.otherwise))
-        case _:
-            return node
+    if isinstance(node, Kernel):
+        return replace(node, body=(), finish=())
+    return map_bodies(node, _bare)

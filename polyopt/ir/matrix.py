@@ -12,10 +12,11 @@ from itertools import product
 from math import prod
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.ir.expr import Binary, BinaryOp, Cast, Const, Expr, Iter, Load, loads, substitute, walk
+from polyopt.ir.expr import Binary, BinaryOp, Cast, Const, Expr, Iter, Load, loads, substitute
 from polyopt.ir.integers import evaluate
 from polyopt.ir.linear import linear
 from polyopt.ir.loops import Assign, Body, For, If, LoopKind
+from polyopt.ir.names import has_iterator
 from polyopt.ir.types import DType
 
 ROWS, COLUMNS = 8, 4
@@ -244,7 +245,7 @@ def _operand(
     for position, part in enumerate(load.index):
         own = {a.name: f for a, f in linear(part).terms if isinstance(a, Iter) and a.name in names}
         hidden = [a for a in atoms(part) if not isinstance(a, Iter)]
-        if any(_mentions(atom, names) for atom in hidden):
+        if any(has_iterator(atom, names) for atom in hidden):
             return None
         if own == {depth: 1}:
             if deep is not None:
@@ -262,10 +263,6 @@ def _operand(
 def atoms(expr: Expr) -> tuple[Expr, ...]:
     """Return what an INT64 expression is a sum of multiples of."""
     return tuple(atom for atom, _ in linear(expr).terms)
-
-
-def _mentions(expr: Expr, names: frozenset[str]) -> bool:
-    return any(isinstance(part, Iter) and part.name in names for part in walk(expr))
 
 
 def reach(tile: MatrixTile, expr: Expr) -> tuple[int, int] | None:

@@ -48,6 +48,7 @@ from polyopt.ir.loops import (
     SetLocal,
     While,
 )
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.showing import show
 from polyopt.ir.source import LibraryCall, Signature
 from polyopt.ir.storage import storage
@@ -120,18 +121,7 @@ def raise_faults(signature: Signature, noted: Sequence[int], failed: int | None 
 
 def allocated(body: Body) -> frozenset[str]:
     """Return the arrays that `body` gives memory to."""
-    found: set[str] = set()
-    for node in body:
-        match node:
-            case AllocateArray():
-                found.add(node.array.name)
-            case For() | While():
-                found |= allocated(node.body)
-            case If():
-                found |= allocated(node.then) | allocated(node.otherwise)
-            case _:
-                pass
-    return frozenset(found)
+    return frozenset(n.array.name for n in all_nodes(body) if isinstance(n, AllocateArray))
 
 
 def compile_body(body: Body, setting: Setting) -> Action:

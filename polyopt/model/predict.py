@@ -11,13 +11,14 @@ from collections.abc import Mapping
 
 from polyopt.dataclass import dataclass
 from polyopt.ir.loops import DeclareArray, LoopFunction, Node
+from polyopt.ir.nodes import all_nodes
 from polyopt.machine import Machine, Rates, Speeds
 from polyopt.model.amount import ZERO, Amount, total
 from polyopt.model.caches import caches_of
 from polyopt.model.counting import Tally, tally
 from polyopt.model.footprint import Memory
 from polyopt.model.ranges import point
-from polyopt.model.traffic import Known, Room, nodes, traffic
+from polyopt.model.traffic import Known, Room, traffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def predict(
 ) -> Prediction:
     """Return what a call of `fn` needs for these values of its size parameters."""
     ranges = {name: point(value) for name, value in sizes.items()}
-    declared = (node.array for node in nodes(fn.body) if isinstance(node, DeclareArray))
+    declared = (node.array for node in all_nodes(fn.body) if isinstance(node, DeclareArray))
     arrays = {array.name: array for array in (*fn.arrays, *declared)}
     memory = Memory(arrays, ranges, machine.line)
     parts = [_part(node, dict(ranges), memory, machine, rates) for node in fn.body]

@@ -7,10 +7,10 @@ iteration fits, and part after part where not even one does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.loops import Body, Declare, For, If, Kernel, LoopKind, Node, SetLocal, While
+from polyopt.ir.loops import Body, Declare, For, If, LoopKind, Node, SetLocal, While
 from polyopt.model.amount import ONE, Amount, amount, total
 from polyopt.model.footprint import GUESS, Memory, footprint, iterations, note_local
 from polyopt.model.ranges import Range, holds, point
@@ -70,17 +70,3 @@ def enter(loop: For, ranges: Mapping[str, Range]) -> tuple[Amount, Known]:
 def taken(node: If, ranges: Mapping[str, Range]) -> Body:
     """Return the branch that the iteration in the middle takes; `then` where that is open."""
     return node.otherwise if holds(node.condition, ranges) is False else node.then
-
-
-def nodes(body: Body) -> Iterator[Node]:
-    """Yield every node, parents first."""
-    for node in body:
-        yield node
-        match node:
-            case For() | While() | Kernel():
-                yield from nodes(node.body)
-            case If():
-                yield from nodes(node.then)
-                yield from nodes(node.otherwise)
-            case _:
-                pass

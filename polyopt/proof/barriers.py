@@ -29,12 +29,13 @@ from polyopt.ir.loops import (
     Scope,
     Space,
 )
+from polyopt.ir.nodes import all_nodes, bodies
 from polyopt.ir.scop import Role
 from polyopt.proof.block_accesses import BarrierTimes, BlockAccess, BlockReader, Place
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.copies import Unlanded, landings
 from polyopt.proof.kernels import locals_of
-from polyopt.proof.nodes import all_nodes, bodies, written
+from polyopt.proof.nodes import written
 from polyopt.proof.paths import Path, with_paths
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out

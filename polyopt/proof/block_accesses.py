@@ -35,9 +35,9 @@ from polyopt.ir.loops import (
     Node,
     Scope,
 )
+from polyopt.ir.nodes import bodies, own_expressions
 from polyopt.ir.types import DType
 from polyopt.proof.affine import Frame, NotAffine
-from polyopt.proof.nodes import bodies, own_expressions
 from polyopt.proof.paths import Path
 from polyopt.proof.threads import thread_nest
 

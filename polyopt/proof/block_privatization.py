@@ -13,7 +13,9 @@ from polyopt.ir.array import Array
 from polyopt.ir.atomic import NoUpdate, update_of
 from polyopt.ir.identity import identity, is_exact
 from polyopt.ir.loops import Assign, Gathered, Kernel, Node
-from polyopt.proof.nodes import all_nodes, own_expressions, own_written, reads
+from polyopt.ir.names import reads
+from polyopt.ir.nodes import all_nodes, own_expressions
+from polyopt.proof.nodes import own_written
 
 
 class NotPrivatizable(Exception):

@@ -54,6 +54,8 @@ from polyopt.ir.loops import (
     Node,
     While,
 )
+from polyopt.ir.names import reads, symbols
+from polyopt.ir.nodes import all_nodes, own_expressions
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.showing import show
 from polyopt.ir.sizes import SizeFacts
@@ -62,15 +64,7 @@ from polyopt.proof import integer_ranges
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.integer_ranges import Spans
-from polyopt.proof.nodes import (
-    all_nodes,
-    expressions,
-    own_expressions,
-    reads,
-    set_locals,
-    symbols,
-    written,
-)
+from polyopt.proof.nodes import expressions, set_locals, written
 from polyopt.proof.paths import conjuncts
 from polyopt.proof.unknowns import Unknowns, ValueRange
 

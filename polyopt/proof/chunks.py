@@ -28,9 +28,10 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.linear import from_linear, linear
 from polyopt.ir.loops import CONCURRENT, Assign, Body, For, If, LoopKind, Node
+from polyopt.ir.names import has_iterator
+from polyopt.ir.nodes import all_nodes, bodies, own_expressions, with_bodies
 from polyopt.ir.types import DType
 from polyopt.proof.affine import NotAffine
-from polyopt.proof.nodes import all_nodes, bodies, own_expressions, with_bodies
 from polyopt.proof.paths import Path, conjuncts
 
 
@@ -65,7 +66,7 @@ def _merged(chunks: For, path: Path) -> Body | None:
     if found is None or not _has_disjoint_iterations(found.loop):
         return None
     told = [c for node in found.chain if isinstance(node, If) for c in conjuncts(node.condition)]
-    wanted = [c for c in told if _names(c, chunks.iter)]
+    wanted = [c for c in told if has_iterator(c, (chunks.iter,))]
     around: list[Node] = []
     for link in found.chain:
         if isinstance(link, For):
@@ -113,7 +114,7 @@ def _shape(loop: For, name: str) -> tuple[int, Expr] | None:
     for lower in operands(loop.lower, BinaryOp.MAX):
         size = dict(linear(lower).terms).get(Iter(name), 0)
         start = sub(lower, mul(integer(size), Iter(name)))
-        if size < 2 or _names(from_linear(linear(start)), name):
+        if size < 2 or has_iterator(from_linear(linear(start)), (name,)):
             continue
         end = linear(add(lower, integer(size)))
         if any(linear(upper) == end for upper in operands(loop.upper, BinaryOp.MIN)):
@@ -126,8 +127,8 @@ def _one_loop(chunks: For, found: _Chunk) -> For:
     loop = found.loop
     first = add(mul(integer(found.size), chunks.lower), found.start)
     end = add(mul(integer(found.size), chunks.upper), found.start)
-    lowers = [e for e in operands(loop.lower, BinaryOp.MAX) if not _names(e, chunks.iter)]
-    uppers = [e for e in operands(loop.upper, BinaryOp.MIN) if not _names(e, chunks.iter)]
+    lowers = [e for e in operands(loop.lower, BinaryOp.MAX) if not has_iterator(e, (chunks.iter,))]
+    uppers = [e for e in operands(loop.upper, BinaryOp.MIN) if not has_iterator(e, (chunks.iter,))]
     lower, upper = (lowers or [first])[0], (uppers or [end])[0]
     for other in lowers[1:]:
         lower = Binary(BinaryOp.MAX, lower, other, DType.INT64)
@@ -168,7 +169,7 @@ def _has_disjoint_iterations(loop: For) -> bool:
     targets = {node.target.array: node.target for node in assigned}
     if len(targets) != len({node.target for node in assigned}):
         return False
-    if not all(_names(target, loop.iter) for target in targets.values()):
+    if not all(has_iterator(target, (loop.iter,)) for target in targets.values()):
         return False
     return all(
         part == targets.get(part.array, part)
@@ -183,8 +184,6 @@ def _mentions(node: Node, name: str) -> bool:
     instance = getattr(node, "instance", ())
     target = getattr(node, "target", None)
     parts: Iterator[Expr] = iter((*own_expressions(node), *instance))
-    return any(_names(e, name) for e in parts) or (target is not None and _names(target, name))
-
-
-def _names(expr: Expr, name: str) -> bool:
-    return any(isinstance(part, Iter) and part.name == name for part in walk(expr))
+    return any(has_iterator(e, (name,)) for e in parts) or (
+        target is not None and has_iterator(target, (name,))
+    )

@@ -23,10 +23,10 @@ from polyopt.ir.expr import (
     operands,
     rewrite,
     sub,
-    walk,
 )
 from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.loops import For
+from polyopt.ir.names import has_iterator
 from polyopt.ir.scop import Statement
 from polyopt.ir.types import DType
 from polyopt.proof.affine import Frame
@@ -198,7 +198,7 @@ def _split(value: Expr, names: set[str]) -> tuple[dict[str, int], Expr] | None:
     for atom, factor in parts.terms:
         if isinstance(atom, Iter) and atom.name in names:
             factors[atom.name] = factor
-        elif any(isinstance(p, Iter) and p.name in names for p in walk(atom)):
+        elif has_iterator(atom, names):
             return None
         else:
             rest.append((atom, factor))
@@ -207,7 +207,7 @@ def _split(value: Expr, names: set[str]) -> tuple[dict[str, int], Expr] | None:
 
 def over_instance(expr: Expr, known: dict[str, Expr], names: set[str]) -> Expr | None:
     """Return index `expr` over the instance, or None when an iterator in it is unknown."""
-    if any(isinstance(p, Iter) and p.name in names - set(known) for p in walk(expr)):
+    if has_iterator(expr, names - set(known)):
         return None
     return _resolved(expr, known)
 

@@ -23,12 +23,12 @@ from polyopt.ir.loops import (
     Node,
     SetLocal,
 )
+from polyopt.ir.nodes import bodies, own_expressions
 from polyopt.ir.program import Program, all_parts
 from polyopt.ir.scop import Array, Role, Scop
 from polyopt.ir.source import ScalarArg
 from polyopt.ir.types import DType
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
-from polyopt.proof.nodes import bodies, own_expressions
 
 
 class _Differs(Exception):

@@ -11,8 +11,9 @@ from polyopt.dataclass import dataclass
 from polyopt.ir.expr import Expr, Load, VectorLoad, walk
 from polyopt.ir.linear import Linear, linear
 from polyopt.ir.loops import Assign, Body
+from polyopt.ir.names import symbols
 from polyopt.proof.affine import NotAffine
-from polyopt.proof.nodes import own_written, set_locals, symbols, written
+from polyopt.proof.nodes import own_written, set_locals, written
 from polyopt.proof.paths import Path, with_paths
 
 

@@ -12,7 +12,8 @@ from collections.abc import Collection, Sequence
 import islpy as isl
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.expr import BinaryOp, Expr, Load, Symbol, integer, walk
+from polyopt.ir.expr import BinaryOp, Expr, integer
+from polyopt.ir.names import depends_on_data
 from polyopt.ir.scop import Access, Statement
 from polyopt.ir.types import DType, Kind
 from polyopt.proof.affine import Frame, NotAffine
@@ -77,7 +78,7 @@ def instances(part: SourcePart, statement: Statement) -> isl.Set:
     frame = Frame(part.scop.params, statement.iters)
     domain = part.domain(statement)
     for condition in () if statement.guard is None else conjuncts(statement.guard):
-        if not is_data(condition):
+        if not depends_on_data(condition):
             try:
                 here = frame.condition(condition)
             except NotAffine:
@@ -86,14 +87,9 @@ def instances(part: SourcePart, statement: Statement) -> isl.Set:
     return domain
 
 
-def is_data(expr: Expr) -> bool:
-    """Tell whether an expression depends on elements."""
-    return any(isinstance(part, Load | Symbol) for part in walk(expr))
-
-
 def may_leave(statement: Statement) -> bool:
     """Tell whether an instance may keep its target's value."""
-    has_data = statement.guard is not None and any(map(is_data, conjuncts(statement.guard)))
+    has_data = statement.guard is not None and any(map(depends_on_data, conjuncts(statement.guard)))
     return has_data or not statement.write.exact
 
 

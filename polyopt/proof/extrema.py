@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from polyopt.dataclass import replace
 from polyopt.ir.loops import Body, For, LoopKind, Node
-from polyopt.proof.nodes import bodies, with_bodies
+from polyopt.ir.nodes import map_bodies
 
 
 def without_extrema(body: Body) -> Body:
@@ -20,4 +20,4 @@ def _node(node: Node) -> Node:
         case For(kind=LoopKind.EXTREMUM):
             return replace(node, kind=LoopKind.SEQUENTIAL)
         case _:
-            return with_bodies(node, tuple(map(without_extrema, bodies(node))))
+            return map_bodies(node, without_extrema)

@@ -48,10 +48,11 @@ from polyopt.ir.loops import (
     SetLocal,
     While,
 )
+from polyopt.ir.names import symbols
+from polyopt.ir.nodes import all_nodes, bodies, own_expressions
 from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
-from polyopt.proof.nodes import all_nodes, bodies, own_expressions, symbols
 
 
 class _Malformed(Exception):

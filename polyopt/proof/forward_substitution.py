@@ -39,16 +39,14 @@ from polyopt.ir.loops import (
     Node,
     SetLocal,
 )
-from polyopt.ir.types import DType
-from polyopt.proof.nodes import (
-    Rule,
+from polyopt.ir.names import reads, symbols
+from polyopt.ir.nodes import (
     all_nodes,
-    bodies,
-    changed,
+    map_bodies,
+    own_changed,
     own_expressions,
-    reads,
-    with_bodies,
 )
+from polyopt.ir.types import DType
 
 _ARITHMETIC = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.DIV, BinaryOp.RATIO)
 
@@ -69,8 +67,7 @@ def substitute_operands(body: Body, names: Iterator[str]) -> Body:
                 found += (replace(node, array=array) for array in arrays)
                 rest = _substituted(scope, node.array.name, function, own)
                 return (*found, *substitute_operands(rest, names))
-        parts = tuple(substitute_operands(part, names) for part in bodies(node))
-        found.append(with_bodies(node, parts) if parts else node)
+        found.append(map_bodies(node, substitute_operands, names))
     return tuple(found)
 
 
@@ -129,7 +126,7 @@ def _function(array: str, scope: Body) -> _Function | None:
         found = parted[0]
     if found is None:
         return None
-    scalars = {part.name for part in walk(found.form) if isinstance(part, Symbol)}
+    scalars = symbols(found.form)
     set_here = {n.name for n in all_nodes(scope) if isinstance(n, SetLocal | Declare)}
     return None if scalars & set_here else found
 
@@ -170,13 +167,5 @@ def _substituted(scope: Body, array: str, function: _Function, own: tuple[str, .
                 cell = Load(name, node.target.index, operand.dtype)
                 found.append(replace(node, target=cell, value=operand))
             continue
-        parts = tuple(_substituted(part, array, function, own) for part in bodies(node))
-        found.append(_renewed(with_bodies(node, parts) if parts else node, read))
+        found.append(own_changed(map_bodies(node, _substituted, array, function, own), read))
     return tuple(found)
-
-
-def _renewed(node: Node, rule: Rule) -> Node:
-    """Return `node` with `rule` applied to its own expressions."""
-    parts = bodies(node)
-    own = changed(with_bodies(node, tuple(() for _ in parts)), rule)
-    return with_bodies(own, parts)

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.expr import Expr, Load, Param, Symbol, VectorLoad, walk
 from polyopt.ir.loops import Assign, Body, Declare, For, Node, SetLocal
+from polyopt.ir.nodes import all_nodes, own_expressions
 from polyopt.ir.scop import Scop, Statement
-from polyopt.proof.nodes import all_nodes, own_expressions, own_written
+from polyopt.proof.nodes import own_written
 
 
 @dataclass(frozen=True, eq=False)

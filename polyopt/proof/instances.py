@@ -13,8 +13,9 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass
 from polyopt.ir.affine import coalesced
-from polyopt.ir.expr import Expr, Iter, Load, Symbol, add, integer, mul, sub, substitute, walk
+from polyopt.ir.expr import Expr, Iter, add, integer, mul, sub, substitute
 from polyopt.ir.linear import Linear, linear
+from polyopt.ir.names import depends_on_data
 from polyopt.ir.scop import Statement
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
@@ -164,17 +165,13 @@ def _affine_guard(part: SourcePart, statement: Statement) -> isl.Set:
     frame = Frame(part.scop.params, statement.iters)
     result = frame.universe
     for condition in () if statement.guard is None else conjuncts(statement.guard):
-        if _is_data(condition):
+        if depends_on_data(condition):
             continue
         try:
             result = result.intersect(frame.condition(condition))
         except NotAffine:
             continue
     return result.set_tuple_name(statement.name)
-
-
-def _is_data(expr: Expr) -> bool:
-    return any(isinstance(part, Load | Symbol) for part in walk(expr))
 
 
 def _example(instances: isl.Set) -> str:

@@ -30,8 +30,9 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Assign, Body, Declare, Fail, For, If, LoopKind, Node, SetLocal, While
+from polyopt.ir.nodes import bodies
 from polyopt.ir.types import DType
-from polyopt.proof.nodes import bodies, own_written
+from polyopt.proof.nodes import own_written
 
 _LARGEST_STEP = 2**10
 _LARGEST_BOUND = 40  # nodes of an expression

@@ -47,10 +47,11 @@ from polyopt.ir.loops import (
     Space,
     While,
 )
+from polyopt.ir.nodes import all_nodes, bodies, map_bodies, own_expressions
 from polyopt.ir.scan import NoScan, scan_of
 from polyopt.ir.types import Kind
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
-from polyopt.proof.nodes import all_nodes, bodies, own_expressions, with_bodies, written
+from polyopt.proof.nodes import written
 
 GRID = 6
 """Loops over blocks that a grid has room for."""
@@ -103,8 +104,7 @@ def without_kernels(body: Body) -> Body:
             case DeclareArray():
                 found.append(DeclareArray(node.array))
             case _:
-                inner = tuple(without_kernels(part) for part in bodies(node))
-                found.append(with_bodies(node, inner))
+                found.append(map_bodies(node, without_kernels))
     return tuple(found)
 
 

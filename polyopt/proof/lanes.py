@@ -22,7 +22,7 @@ from polyopt.ir.expr import (
     rewrite,
 )
 from polyopt.ir.loops import Assign, Body, For, LoopKind, Node
-from polyopt.proof.nodes import bodies, with_bodies
+from polyopt.ir.nodes import map_bodies
 
 
 def one_lane(body: Body, names: Iterator[str]) -> Body:
@@ -48,7 +48,7 @@ def _node(node: Node, names: Iterator[str]) -> Node:
             upper = integer(target.lanes)
             return For(lane.name, integer(0), upper, 1, LoopKind.VECTOR, (inner,), "lanes")
         case _:
-            return with_bodies(node, tuple(one_lane(part, names) for part in bodies(node)))
+            return map_bodies(node, one_lane, names)
 
 
 def _element(cell: VectorLoad, lane: Iter) -> Load:

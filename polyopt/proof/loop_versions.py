@@ -10,8 +10,8 @@ import islpy as isl
 
 from polyopt.ir.expr import Expr
 from polyopt.ir.loops import Body, Comment, For, If, LoopKind, Node
+from polyopt.ir.nodes import bodies, with_bodies
 from polyopt.proof.affine import NotAffine
-from polyopt.proof.nodes import bodies, with_bodies
 from polyopt.proof.paths import Path
 
 _IN_TURN = (LoopKind.SEQUENTIAL, LoopKind.UNROLL)

@@ -30,13 +30,13 @@ from polyopt.ir.loops import (
     Space,
 )
 from polyopt.ir.matrix import MatrixTile, NoTile, Operand, matrix_tile, reach, skipped, touched
+from polyopt.ir.nodes import all_nodes, bodies, map_bodies
 from polyopt.ir.program import Program
 from polyopt.ir.types import DType
 from polyopt.proof.affine import NotAffine
 from polyopt.proof.block_accesses import BlockAccess, BlockReader, Place
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.kernels import locals_of
-from polyopt.proof.nodes import all_nodes, bodies, with_bodies
 from polyopt.proof.paths import Path, with_paths
 from polyopt.proof.pipelines import without_pipelines
 
@@ -70,7 +70,7 @@ def as_touched(body: Body) -> Body:
             nests = {id(nest): touched(tile, LANE_NAMES) for nest, tile in tiles}
             result.append(replace(node, body=_replaced(node.body, nests)))  # `finish` has none
         else:
-            result.append(with_bodies(node, tuple(as_touched(part) for part in bodies(node))))
+            result.append(map_bodies(node, as_touched))
     return tuple(result)
 
 
@@ -102,8 +102,7 @@ def _replaced(body: Body, nests: dict[int, For]) -> Body:
         if id(node) in nests:
             result.append(nests[id(node)])
         else:
-            parts = tuple(_replaced(part, nests) for part in bodies(node))
-            result.append(with_bodies(node, parts))
+            result.append(map_bodies(node, _replaced, nests))
     return tuple(result)
 
 
@@ -134,7 +133,7 @@ def _in_turn(body: Body) -> Body:
             case Assign():
                 result.append(replace(node, is_async=False))
             case _:
-                result.append(with_bodies(node, tuple(_in_turn(part) for part in bodies(node))))
+                result.append(map_bodies(node, _in_turn))
     return tuple(result)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, VectorLoad, rewrite
 from polyopt.ir.loops import Body, Declare, DeclareArray, For, LoopKind, Node, SetLocal
-from polyopt.proof.nodes import Rule, bodies, changed, with_bodies
+from polyopt.ir.nodes import changed, map_bodies, map_inner, own_changed
 
 
 def unhidden(body: Body, taken: frozenset[str], names: Iterator[str]) -> Body:
@@ -53,8 +53,7 @@ class _Renaming:
                     self.declared.add(node.array.name)
                 case _:
                     pass
-            inner_bodies = tuple(self.body(part, taken) for part in bodies(node))
-            found.append(with_bodies(node, inner_bodies))
+            found.append(map_bodies(node, self.body, taken))
         return tuple(found)
 
 
@@ -75,9 +74,7 @@ def _combining(node: Node, old: str, fresh: str) -> Node:
     if isinstance(node, For) and node.kind is LoopKind.THREAD:
         own = ((op, replace(s, name=fresh) if s.name == old else s) for op, s in node.reductions)
         node = node.annotated(reductions=tuple(own))
-    return with_bodies(
-        node, tuple(tuple(_combining(n, old, fresh) for n in part) for part in bodies(node))
-    )
+    return map_inner(node, _combining, old, fresh)
 
 
 def _renamed_loop(loop: For, fresh: str) -> For:
@@ -102,20 +99,12 @@ def _called(body: Body, old: str, fresh: str) -> Body:
     found: list[Node] = []
     for position, node in enumerate(body):
         if isinstance(node, Declare) and node.name == old:
-            own = _own(node, rule)
-            return (*found, own, *body[position + 1 :])
-        renewed = _own(node, rule)
+            return (*found, own_changed(node, rule), *body[position + 1 :])
+        renewed = own_changed(node, rule)
         if not (isinstance(node, For) and node.iter == old):
-            inner = tuple(_called(part, old, fresh) for part in bodies(node))
-            renewed = with_bodies(renewed, inner)
+            renewed = map_bodies(renewed, _called, old, fresh)
         found.append(renewed)
     return tuple(found)
-
-
-def _own(node: Node, rule: Rule) -> Node:
-    """Return `node` with its own expressions rewritten."""
-    whole = bodies(node)
-    return with_bodies(changed(with_bodies(node, tuple(() for _ in whole)), rule), whole)
 
 
 def _renamed(node: Node, old: str, fresh: str) -> Node:
@@ -136,6 +125,4 @@ def _inner(node: Node, old: str, fresh: str) -> Node:
             (op, replace(s, name=fresh) if s.name == old else s) for op, s in node.reductions
         )
         node = node.annotated(reductions=reductions)
-    return with_bodies(
-        node, tuple(tuple(_inner(n, old, fresh) for n in part) for part in bodies(node))
-    )
+    return map_inner(node, _inner, old, fresh)

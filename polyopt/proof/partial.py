@@ -28,8 +28,8 @@ from polyopt.ir.loops import (
     Node,
     SetLocal,
 )
+from polyopt.ir.nodes import all_nodes, bodies, changed, map_inner, own_expressions, with_bodies
 from polyopt.ir.scop import Statement
-from polyopt.proof.nodes import all_nodes, bodies, changed, own_expressions, with_bodies
 from polyopt.proof.paths import Path, with_paths
 
 
@@ -202,17 +202,14 @@ def _combining(node: Node, join: _Join) -> Node:
             for op, s in node.reductions
         )
         node = node.annotated(reductions=tuple(own))
-    parts = tuple(tuple(_combining(n, join) for n in part) for part in bodies(node))
-    return with_bodies(node, parts)
+    return map_inner(node, _combining, join)
 
 
 def _without(node: Node, other: Node) -> Node:
     """Return `node` without a node inside it; a comment if nothing is left."""
     if node is other:
         return Comment("")
-    return with_bodies(
-        node, tuple(tuple(_without(n, other) for n in part) for part in bodies(node))
-    )
+    return map_inner(node, _without, other)
 
 
 def _is_plain(node: Node) -> bool:

@@ -13,9 +13,9 @@ import islpy as isl
 from polyopt.dataclass import dataclass
 from polyopt.ir.expr import Binary, BinaryOp, Expr, Unary, UnaryOp
 from polyopt.ir.loops import CONCURRENT, Body, For, If, Node
+from polyopt.ir.nodes import bodies
 from polyopt.ir.types import DType
 from polyopt.proof.affine import Frame, NotAffine
-from polyopt.proof.nodes import bodies
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,34 +18,25 @@ from polyopt.ir.expr import (
     Expr,
     Iter,
     Load,
-    Symbol,
     VectorLoad,
     add,
     children,
     integer,
     rewrite,
     sub,
-    walk,
     with_children,
 )
 from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import Assign, Body, Break, Comment, DeclareArray, For, If, LoopKind, Node
+from polyopt.ir.names import reads, symbols
+from polyopt.ir.nodes import all_nodes, changed, map_bodies, own_expressions
 from polyopt.ir.types import DType
-from polyopt.proof.nodes import (
-    all_nodes,
-    bodies,
-    changed,
-    own_expressions,
-    reads,
-    set_locals,
-    with_bodies,
-    written,
-)
+from polyopt.proof.nodes import set_locals, written
 
 
 def without_pipelines(body: Body) -> Body:
     """Return `body` with its pipelines undone."""
-    nodes = [with_bodies(n, tuple(without_pipelines(p) for p in bodies(n))) for n in body]
+    nodes = [map_bodies(n, without_pipelines) for n in body]
     nodes = [node for node in nodes if not isinstance(node, Comment)]
     for position, node in enumerate(nodes):
         if isinstance(node, For) and node.pipeline is not None and position:
@@ -201,18 +192,14 @@ def _may_move(copies: Body, used: Body, first: Node, stages: _Stages) -> bool:
             return False
         if any(reads(e) & (change | stages.arrays) for e in own_expressions(node)):
             return False
-        if any(_names(e) & again for e in own_expressions(node)):
+        if any(symbols(e) & again for e in own_expressions(node)):
             return False
     if any(isinstance(node, Break) for node in all_nodes(loop.body)):
         return False
     bounds = (loop.lower, loop.upper)
-    if any(reads(e) or _names(e) & again for e in bounds):
+    if any(reads(e) or symbols(e) & again for e in bounds):
         return False
     return not written(used) & stages.arrays
-
-
-def _names(expr: Expr) -> set[str]:
-    return {part.name for part in walk(expr) if isinstance(part, Symbol)}
 
 
 def _declares(node: Node, arrays: frozenset[str]) -> bool:

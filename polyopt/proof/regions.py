@@ -43,6 +43,8 @@ from polyopt.ir.loops import (
     SetLocal,
     While,
 )
+from polyopt.ir.names import reads
+from polyopt.ir.nodes import all_nodes, map_bodies, own_expressions
 from polyopt.ir.program import (
     Allocate,
     Bind,
@@ -57,7 +59,7 @@ from polyopt.ir.program import (
 from polyopt.ir.scop import AccessKind, Array, Role, Scop
 from polyopt.ir.types import DType
 from polyopt.proof.affine import Frame, NotAffine
-from polyopt.proof.nodes import all_nodes, bodies, own_expressions, reads, with_bodies, written
+from polyopt.proof.nodes import written
 from polyopt.proof.part_conditions import any_of, bound_inside, meet, outside_loads
 from polyopt.proof.paths import Path
 from polyopt.proof.values import is_same
@@ -104,8 +106,7 @@ def without_stops(body: Body, faults: frozenset[str]) -> Body:
                     node = If(node.condition, (_noted(fail, faults),))
             case _:
                 pass
-        inner = tuple(without_stops(part, faults) for part in bodies(node))
-        found.append(with_bodies(node, inner))
+        found.append(map_bodies(node, without_stops, faults))
     return tuple(found)
 
 

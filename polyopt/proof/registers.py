@@ -28,19 +28,10 @@ from polyopt.ir.expr import (
     walk,
 )
 from polyopt.ir.loops import CONCURRENT, Assign, Body, Declare, For, If, Node, SetLocal
+from polyopt.ir.names import depends_on_data, reads, symbols
+from polyopt.ir.nodes import bodies, changed, map_inner, own_changed, own_expressions, with_bodies
 from polyopt.proof.elements import Access, is_stable
-from polyopt.proof.nodes import (
-    bodies,
-    changed,
-    own_expressions,
-    own_written,
-    reads,
-    set_locals,
-    symbols,
-    uses,
-    with_bodies,
-    written,
-)
+from polyopt.proof.nodes import own_written, set_locals, uses, written
 from polyopt.proof.paths import Path, with_paths
 
 
@@ -188,7 +179,7 @@ class _Spans:
     def is_private(self, start: int, end: int, name: str, cell: Load | VectorLoad) -> bool:
         """Tell whether only the local accesses the element between `start` and `end`."""
         span = self.body[start + 1 : end]
-        if any(isinstance(part, Load | Symbol) for index in cell.index for part in walk(index)):
+        if any(depends_on_data(index) for index in cell.index):
             changes, sets = written(span), set_locals(span)
             if any(reads(i) & changes or symbols(i) & sets for i in cell.index):
                 return False
@@ -243,11 +234,10 @@ def _on_elements(node: Node, cells: Mapping[str, Load | VectorLoad]) -> Node:
                 renewed.steps,
             )
         case For():
-            node = _only_own(node.annotated(reductions=_combined(node, cells)), rule)
+            node = own_changed(node.annotated(reductions=_combined(node, cells)), rule)
         case _:
-            node = _only_own(node, rule)
-    inner = tuple(tuple(_on_elements(n, cells) for n in part) for part in bodies(node))
-    return with_bodies(node, inner)
+            node = own_changed(node, rule)
+    return map_inner(node, _on_elements, cells)
 
 
 def _combined(
@@ -269,13 +259,6 @@ def _combined(
         if symbol.name not in alone:
             found[op, symbol] = None
     return tuple(found)
-
-
-def _only_own(node: Node, rule: object) -> Node:
-    empty: tuple[Body, ...] = tuple(() for _ in bodies(node))
-    full = bodies(node)
-    renewed = changed(with_bodies(node, empty), rule)  # type: ignore[arg-type]
-    return with_bodies(renewed, full)
 
 
 # -- collected conditions ----------------------------------------------------------------------
@@ -348,5 +331,4 @@ def _noting(node: Node, name: str, assign: Assign) -> Node:
             node = node.annotated(reductions=own)
         case _:
             pass
-    inner = tuple(tuple(_noting(n, name, assign) for n in part) for part in bodies(node))
-    return with_bodies(node, inner)
+    return map_inner(node, _noting, name, assign)

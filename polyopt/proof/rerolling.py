@@ -26,8 +26,8 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.linear import linear
 from polyopt.ir.loops import Assign, Body, For, If, LoopKind, Node
+from polyopt.ir.nodes import changed, map_bodies
 from polyopt.ir.types import DType
-from polyopt.proof.nodes import bodies, changed, with_bodies
 
 WIDEST = 8
 """Nodes of one copy."""
@@ -35,7 +35,7 @@ WIDEST = 8
 
 def reroll(body: Body, names: Iterator[str]) -> Body:
     """Return `body` with sequences of copies as loops, over iterators called by `names`."""
-    nodes = [with_bodies(n, tuple(reroll(part, names) for part in bodies(n))) for n in body]
+    nodes = [map_bodies(n, reroll, names) for n in body]
     while True:
         shorter = _pass(nodes, names)
         if len(shorter) == len(nodes):

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from polyopt.ir.loops import Assign, For, LoopFunction, LoopKind
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.program import Program
 from polyopt.ir.scan import is_open
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
-from polyopt.proof.nodes import all_nodes
 
 
 def check_scans(program: Program, function: LoopFunction) -> Iterator[Claim]:

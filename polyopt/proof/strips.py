@@ -8,10 +8,11 @@ Strips that were made for other reasons have names of their own.
 from __future__ import annotations
 
 from polyopt.dataclass import replace
-from polyopt.ir.expr import BinaryOp, Expr, Iter, add, integer, operands, walk
+from polyopt.ir.expr import BinaryOp, Expr, Iter, add, integer, operands
 from polyopt.ir.linear import linear
 from polyopt.ir.loops import CONCURRENT, Body, For, If, Node
-from polyopt.proof.nodes import all_nodes, bodies, own_expressions, with_bodies
+from polyopt.ir.names import has_iterator
+from polyopt.ir.nodes import all_nodes, bodies, map_bodies, own_expressions, with_bodies
 
 
 def without_strips(body: Body) -> Body:
@@ -20,7 +21,7 @@ def without_strips(body: Body) -> Body:
 
 
 def _node(node: Node) -> Node:
-    node = with_bodies(node, tuple(without_strips(part) for part in bodies(node)))
+    node = map_bodies(node, without_strips)
     if not isinstance(node, For) or node.reductions:
         return node
     inner = _within(node, node.body)
@@ -64,7 +65,7 @@ def _is_strip(strips: For, loop: For) -> bool:
 def _is_used(strips: For, inner: For) -> bool:
     """Tell whether anything but the bounds of `inner` depends on the strip."""
     for node in all_nodes(strips.body):
-        if node is not inner and any(_names(e, strips.iter) for e in _expressions(node)):
+        if node is not inner and any(has_iterator(e, (strips.iter,)) for e in _expressions(node)):
             return True
     return False
 
@@ -73,10 +74,6 @@ def _expressions(node: Node) -> tuple[Expr, ...]:
     instance = getattr(node, "instance", ())
     target = getattr(node, "target", None)
     return (*own_expressions(node), *instance, *(() if target is None else (target,)))
-
-
-def _names(expr: Expr, name: str) -> bool:
-    return any(isinstance(part, Iter) and part.name == name for part in walk(expr))
 
 
 def _without(body: Body, inner: For) -> Body:

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator
 
 from polyopt.ir.expr import Load, VectorLoad, walk
 from polyopt.ir.loops import Assign, Body, Declare, Node, SetLocal
-from polyopt.proof.nodes import all_nodes, own_expressions, reads, set_locals, symbols
+from polyopt.ir.names import reads, symbols
+from polyopt.ir.nodes import all_nodes, own_expressions
+from polyopt.proof.nodes import set_locals
 
 
 def untrusted_array(

@@ -34,6 +34,7 @@ from polyopt.ir.expr import (
     with_children,
 )
 from polyopt.ir.linear import Linear, from_linear, linear
+from polyopt.ir.names import depends_on_data
 from polyopt.ir.scop import Statement
 from polyopt.ir.showing import show
 from polyopt.ir.sums import added_products
@@ -126,7 +127,7 @@ class Matcher:
 
     def _holds(self, part: Expr) -> bool:
         """Tell whether a condition on sizes and iterators is true at all iterations of the run."""
-        if any(isinstance(p, Load | Symbol) for p in walk(part)):
+        if depends_on_data(part):
             return False
         try:
             here = self.path.frame.condition(_one_kind(self.at_instance(part)))

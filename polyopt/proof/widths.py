@@ -26,11 +26,12 @@ from polyopt.ir.expr import (
     walk,
 )
 from polyopt.ir.loops import Assign, Body, Declare, For, If, LoopFunction, SetLocal
+from polyopt.ir.nodes import bodies, own_expressions
 from polyopt.ir.showing import show
 from polyopt.ir.source import LARGEST_SIZE, SizeOf
 from polyopt.ir.types import DType
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
-from polyopt.proof.nodes import bodies, own_expressions, set_locals
+from polyopt.proof.nodes import set_locals
 from polyopt.proof.paths import conjuncts
 
 LEAST, MOST = -(2**63), 2**63 - 1

@@ -9,7 +9,8 @@ not.
 from __future__ import annotations
 
 from polyopt.dataclass import replace
-from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, rewrite, walk
+from polyopt.ir.expr import Binary, BinaryOp, Expr, rewrite
+from polyopt.ir.names import iterators
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Statement
 from polyopt.ir.types import DType
@@ -39,4 +40,4 @@ def _statement(statement: Statement) -> Statement:
 
 def _is_shared(divisor: Expr, iters: set[str]) -> bool:
     """Tell whether an expression has fewer iterators than its statement."""
-    return {part.name for part in walk(divisor) if isinstance(part, Iter)} < iters
+    return iterators(divisor) < iters

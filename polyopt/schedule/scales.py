@@ -19,15 +19,14 @@ from polyopt.ir.expr import (
     Cast,
     Const,
     Expr,
-    Iter,
     Load,
     Param,
     Symbol,
     Unary,
     UnaryOp,
     operands,
-    walk,
 )
+from polyopt.ir.names import iterators
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Statement
 from polyopt.schedule.reductions import changed_statements
@@ -80,10 +79,10 @@ def _product(expr: Binary, statement: Statement) -> Expr:
         return expr
     if any(factor.dtype is not expr.dtype for factor in factors):
         return expr
-    *outer, last = map(_iterators, statement.target.index)
+    *outer, last = map(iterators, statement.target.index)
     rows, depths = set().union(*outer) - last, set(statement.iters) - last.union(*outer)
     for row, column in (elements, elements[::-1]):
-        own, others = _iterators(column), _iterators(row)
+        own, others = iterators(column), iterators(row)
         is_panel = own & last and not own & rows
         if is_panel and others & rows and not others & last and own & others & depths:
             return replace(expr, left=row, right=reduce(_times, (*scales, column)))
@@ -103,7 +102,3 @@ def _is_scale(expr: Expr) -> bool:
             return _is_scale(operand)
         case _:
             return False
-
-
-def _iterators(expr: Expr) -> set[str]:
-    return {part.name for part in walk(expr) if isinstance(part, Iter)}

@@ -28,6 +28,7 @@ from polyopt.ir.expr import (
     walk,
 )
 from polyopt.ir.linear import linear, normalize
+from polyopt.ir.names import params
 from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 from polyopt.never import assert_never
@@ -85,7 +86,7 @@ def read_amount(text: str, lets: Mapping[str, int]) -> Distance:
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         raise ValueError(f"`{text}` is not an amount") from None
     found = normalize(_read(tree, text))
-    names = {part.name for part in walk(found) if isinstance(part, Param)}
+    names = params(found)
     named = tuple(Named(name, lets[name]) for name in sorted(names) if name in lets)
     amount = Amount(found, named)
     _check(amount.plain(), text)

@@ -14,8 +14,9 @@ import numpy as np
 
 from polyopt.dataclass import dataclass
 from polyopt.frontend.syntax.argtypes import ArgType, ConstType, ScalarType
-from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Param, walk
+from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Param
 from polyopt.ir.integers import evaluate
+from polyopt.ir.names import params
 from polyopt.ir.source import ArrayArg, ConstArg, IntegerOf, Layout, ScalarArg, Signature
 from polyopt.ir.types import DType, Kind
 from polyopt.never import assert_never
@@ -130,7 +131,7 @@ def _repaired(condition: Expr, sizes: dict[str, int], rng: np.random.Generator, 
             return abs(sizes[name]) <= most
         case _:
             pass
-    names = sorted({part.name for part in walk(condition) if isinstance(part, Param)} & set(sizes))
+    names = sorted(params(condition) & set(sizes))
     for name in rng.permutation(names) if names else ():
         for change in (1, -1, 2, -2, 3, -3):
             if evaluate(condition, {**sizes, str(name): sizes[str(name)] + change}):

@@ -11,9 +11,9 @@ from typing import Any
 
 from polyopt.emit import lower_scop
 from polyopt.emit.cbody import BodyEmitter
-from polyopt.emit.nodes import nested, with_nested
 from polyopt.ir.expr import Const, add, integer
 from polyopt.ir.loops import Body, DeclareArray, For, LoopKind
+from polyopt.ir.nodes import bodies, map_bodies
 from polyopt.transforms import rfactor
 from tests.mutants.case import Case
 from tests.mutants.layers import Layer
@@ -58,8 +58,8 @@ def _shortened(body: Body) -> Body:
             first, *rest = node.array.shape
             shape = (add(first, integer(-1)), *rest)
             nodes.append(replace(node, array=replace(node.array, shape=shape)))
-        elif nested(node):
-            nodes.append(with_nested(node, tuple(map(_shortened, nested(node)))))
+        elif bodies(node):
+            nodes.append(map_bodies(node, _shortened))
         else:
             nodes.append(node)
     return tuple(nodes)

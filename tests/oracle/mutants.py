@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from polyopt.emit.nodes import nested, with_nested
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -35,6 +34,7 @@ from polyopt.ir.loops import (
     Node,
     SetLocal,
 )
+from polyopt.ir.nodes import bodies, with_bodies
 from polyopt.ir.types import DType
 
 _OTHER = {
@@ -62,10 +62,10 @@ def _bodies(body: Body) -> Iterator[tuple[str, Body]]:
             yield "swapped", (*before, after[0], node, *after[1:])
         for name, new in _nodes(node):
             yield name, (*before, new, *after)
-        parts = nested(node)
+        parts = bodies(node)
         for place, part in enumerate(parts):
             for name, inner in _bodies(part):
-                new = with_nested(node, (*parts[:place], inner, *parts[place + 1 :]))
+                new = with_bodies(node, (*parts[:place], inner, *parts[place + 1 :]))
                 yield name, (*before, new, *after)
 
 

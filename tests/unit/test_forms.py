@@ -7,11 +7,11 @@ import pytest
 
 import polyopt as po
 from polyopt import pipeline, proving
-from polyopt.emit.regions import nodes
 from polyopt.errors import BudgetError
 from polyopt.frontend import build
 from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.ir.loops import Declare, DeclareArray
+from polyopt.ir.nodes import all_nodes
 from polyopt.targets import Options, Target, detect_machine
 
 # ruff: noqa: F821, UP037 - sizes are named by strings
@@ -34,7 +34,7 @@ def refuse_locals(monkeypatch: pytest.MonkeyPatch) -> None:
     certify = proving.certify
 
     def slow(program, loops):
-        if any(isinstance(node, Declare | DeclareArray) for node in nodes(loops.body)):
+        if any(isinstance(node, Declare | DeclareArray) for node in all_nodes(loops.body)):
             raise BudgetError("PO0703", "no time is left")
         return certify(program, loops)
 

@@ -14,7 +14,7 @@ from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.gpu.matrix import as_accessed
 from polyopt.emit.gpu.nests import thread_nest
 from polyopt.emit.gpu.pipelines import completed_copies
-from polyopt.emit.nodes import expressions, nested
+from polyopt.emit.nodes import expressions
 from polyopt.ir.affine import NotAffine, coalesced, condition_set, pw_aff, set_space
 from polyopt.ir.expr import (
     Binary,
@@ -47,6 +47,7 @@ from polyopt.ir.loops import (
     LoopKind,
     Node,
 )
+from polyopt.ir.nodes import bodies
 from polyopt.ir.types import DType
 
 _IN, _OUT, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
@@ -140,7 +141,7 @@ class AccessCollector:
                 pass
             case _:
                 self.own(node, site)
-                for number, part in enumerate(nested(node)):
+                for number, part in enumerate(bodies(node)):
                     point = (*site.point, number)
                     loop_bodies = (
                         (*site.loop_bodies, point) if isinstance(node, For) else site.loop_bodies
@@ -170,7 +171,7 @@ class AccessCollector:
         if isinstance(node, For) and node.kind is LoopKind.THREAD:
             self.nest(node, site)
             return
-        for number, part in enumerate(nested(node)):
+        for number, part in enumerate(bodies(node)):
             for inner in part:
                 self.landing(inner, self.into(node, number, site))
 
@@ -193,7 +194,7 @@ class AccessCollector:
                 self.assign(node, site)
                 continue
             self.own(node, site)
-            for number, part in enumerate(nested(node)):
+            for number, part in enumerate(bodies(node)):
                 self.inside(part, self.into(node, number, site))
 
     def into(self, node: Node, number: int, site: Site) -> Site:

@@ -7,20 +7,22 @@ without any conflict, and those without padding.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.gpu.fragments import is_pair, is_transposed
 from polyopt.emit.gpu.nests import ThreadNest, Unbounded, spans, thread_nest
-from polyopt.emit.nodes import expressions, nested
-from polyopt.emit.regions import nodes
+from polyopt.emit.gpu.threads import outermost_nests
+from polyopt.emit.nodes import expressions
 from polyopt.ir.array import Array, Turn
 from polyopt.ir.banks import WORD, of_warps
 from polyopt.ir.expr import Const, Expr, Iter, Load, add, substitute, walk
 from polyopt.ir.integers import evaluate
 from polyopt.ir.linear import linear
-from polyopt.ir.loops import Assign, Body, DeclareArray, For, Kernel, LoopFunction, LoopKind, Space
+from polyopt.ir.loops import Assign, Body, DeclareArray, For, Kernel, LoopFunction, Space
 from polyopt.ir.matrix import ROWS, MatrixTile, Operand, has_matrix, matrix_tile
+from polyopt.ir.nodes import all_nodes, bodies, kernels_of
 
 WIDE = 16
 """Bytes that a thread reads or writes at once."""
@@ -44,10 +46,10 @@ class SharedAccess:
 def shared_accesses(fn: LoopFunction, pads: Mapping[str, int]) -> tuple[SharedAccess, ...]:
     """Return the accesses of shared arrays; `pads` has the elements that rows are padded by."""
     found: dict[SharedAccess, None] = {}
-    for kernel in (node for node in nodes(fn.body) if isinstance(node, Kernel)):
+    for kernel in kernels_of(fn.body):
         arrays = {
             node.array.name: node.array
-            for node in nodes(kernel.body)
+            for node in all_nodes(kernel.body)
             if isinstance(node, DeclareArray) and node.space is Space.SHARED
         }
         for nest in _nests(kernel.body):
@@ -107,15 +109,9 @@ def _fragment(tile: MatrixTile, operand: Operand, array: Array, nest: ThreadNest
 
 
 def _nests(body: Body) -> Iterator[ThreadNest]:
-    for node in body:
-        if isinstance(node, For) and node.kind is LoopKind.THREAD:
-            try:
-                yield thread_nest(node)
-            except Unbounded:
-                continue
-        else:
-            for part in nested(node):
-                yield from _nests(part)
+    for loop in outermost_nests(body):
+        with suppress(Unbounded):
+            yield thread_nest(loop)
 
 
 _Found = tuple[Load, tuple[For, ...], bool]
@@ -130,7 +126,7 @@ def _loads(body: Body, inner: tuple[For, ...]) -> Iterator[_Found]:
                 if isinstance(part, Load):
                     yield part, inner, part is target
         around = (*inner, node) if isinstance(node, For) else inner
-        for part_ in nested(node):
+        for part_ in bodies(node):
             yield from _loads(part_, around)
 
 

@@ -13,9 +13,7 @@ from collections.abc import Iterator, Mapping
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.gpu.lane_reductions import has_lane_reductions
-from polyopt.emit.nodes import nested, with_nested
-from polyopt.emit.regions import nodes
-from polyopt.ir.expr import Expr, Symbol, Unary, UnaryOp, loads, walk
+from polyopt.ir.expr import Expr, Unary, UnaryOp, loads
 from polyopt.ir.loops import (
     Barrier,
     Body,
@@ -29,6 +27,8 @@ from polyopt.ir.loops import (
     Node,
     SetLocal,
 )
+from polyopt.ir.names import symbols
+from polyopt.ir.nodes import all_nodes, map_bodies
 from polyopt.ir.types import DType
 
 
@@ -42,8 +42,8 @@ def _without_conditions(
 ) -> Body:
     if kernel.threads == 1:
         return body
-    changed = frozenset(node.name for node in nodes(body) if isinstance(node, SetLocal))
-    arrays = Counter(node.array.name for node in nodes(body) if isinstance(node, DeclareArray))
+    changed = frozenset(node.name for node in all_nodes(body) if isinstance(node, SetLocal))
+    arrays = Counter(node.array.name for node in all_nodes(body) if isinstance(node, DeclareArray))
     return _Hoister(changed, arrays).body(body)
 
 
@@ -64,7 +64,7 @@ class _Hoister:
     def node(self, node: Node) -> Body:
         if isinstance(node, For) and node.kind in (LoopKind.THREAD, LoopKind.SCAN):
             return (node,)
-        node = with_nested(node, tuple(map(self.body, nested(node))))
+        node = map_bodies(node, self.body)
         if not isinstance(node, If) or not self.is_movable(node):
             return (node,)
         negated = Unary(UnaryOp.INVERT, node.condition, DType.BOOL)
@@ -80,7 +80,7 @@ class _Hoister:
             return False
         if any(isinstance(n, DeclareArray) and self.arrays[n.array.name] > 1 for n in inside):
             return False
-        used = {part.name for part in walk(test.condition) if isinstance(part, Symbol)}
+        used = symbols(test.condition)
         return not loads(test.condition) and not used & self.changed
 
 

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from polyopt.dataclass import dataclass, field
 from polyopt.emit.gpu.accesses import Point
 from polyopt.emit.gpu.conflicts import ConflictingPair
-from polyopt.emit.nodes import expressions, nested
+from polyopt.emit.nodes import expressions
 from polyopt.ir.expr import loads
 from polyopt.ir.loops import Body, For, LoopKind
+from polyopt.ir.nodes import bodies
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def layout_of(body: Body) -> SlotLayout:
         for position, node in enumerate(part):
             if isinstance(node, For) and node.kind in (LoopKind.THREAD, LoopKind.SCAN):
                 continue
-            for number, inner in enumerate(nested(node)):
+            for number, inner in enumerate(bodies(node)):
                 inner_point = (*point, position, number)
                 if any(loads(expr) for expr in expressions(node)):
                     data_dependent.add(inner_point)

@@ -13,9 +13,9 @@ from polyopt.emit.gpu.barrier_slots import BarrierSlot, SlotLayout, layout_of
 from polyopt.emit.gpu.conflicts import ConflictingPair, collect_accesses, conflicts_of
 from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.gpu.separation import Separation
-from polyopt.emit.nodes import nested, with_nested
 from polyopt.ir.budget import optional
 from polyopt.ir.loops import Barrier, Body, For, If, Kernel, LoopFunction, LoopKind, Node, Scope
+from polyopt.ir.nodes import bodies, with_bodies
 
 MOST_NOTES = 3
 BUDGET = 30_000_000  # isl operations for the barriers of one kernel: a few seconds
@@ -136,9 +136,9 @@ def with_barriers(body: Body, point: tuple[int, ...], barriers: dict[BarrierSlot
         if not (isinstance(node, For) and node.kind in (LoopKind.THREAD, LoopKind.SCAN)):
             inner = (
                 with_barriers(part, (*point, position, number), barriers)
-                for number, part in enumerate(nested(node))
+                for number, part in enumerate(bodies(node))
             )
-            node = with_nested(node, tuple(inner))
+            node = with_bodies(node, tuple(inner))
         result.append(node)
     if (after := barriers.get(BarrierSlot(point, len(body)))) is not None:
         result.append(after)

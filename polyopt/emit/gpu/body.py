@@ -21,13 +21,7 @@ from polyopt.emit.gpu.bound_tests import all_of, ranges_inside, tests_below, wit
 from polyopt.emit.gpu.declarations import KernelDeclarations
 from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter, Storage
 from polyopt.emit.gpu.fragments import TilePrinter
-from polyopt.emit.gpu.loop_work import (
-    MOST_WORK,
-    is_constant_from,
-    mentions,
-    trips_of,
-    work_of,
-)
+from polyopt.emit.gpu.loop_work import MOST_WORK, is_constant_from, trips_of, work_of
 from polyopt.emit.gpu.nests import Unbounded, thread_nest
 from polyopt.emit.gpu.printed import Constant, Printed, declared, joined, with_limits
 from polyopt.emit.gpu.private_copies import PrivateCopy
@@ -35,7 +29,7 @@ from polyopt.emit.gpu.reduction_printer import ReductionPrinter
 from polyopt.emit.gpu.scan_printer import ScanPrinter
 from polyopt.emit.gpu.thread_iterators import IteratorValue, distribute_nest, iterator_value
 from polyopt.emit.gpu.vector_copies import vector_copy
-from polyopt.emit.regions import expressions, is_settled, nodes
+from polyopt.emit.regions import expressions, is_settled
 from polyopt.emit.storage_scope import zero
 from polyopt.emit.wrapping import WIDTH
 from polyopt.errors import EmitError
@@ -78,6 +72,8 @@ from polyopt.ir.loops import (
     While,
 )
 from polyopt.ir.matrix import has_matrix, matrix_tile
+from polyopt.ir.names import depends_on_data, has_iterator
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.scan import scan_of
 from polyopt.ir.showing import show
 from polyopt.ir.types import DType
@@ -291,7 +287,7 @@ class KernelEmitter:
                 text = self.printer.text(value.value)
                 used |= identifiers([Line(text)])
                 kind = "int" if value.is_int else self.declarations.dialect.index
-                fixed = not any(isinstance(part, Load | Symbol) for part in walk(value.value))
+                fixed = not depends_on_data(value.value)
                 declared.insert(0, Constant(kind, name, text, fixed))
         return Printed(tuple(declared), lines)
 
@@ -414,7 +410,7 @@ class KernelEmitter:
         )
         kind = "int" if known else self.declarations.dialect.index
         text = f"(int){self._text(least)}" if known else self._text(least)
-        fixed = not any(isinstance(part, Load | Symbol) for part in walk(least))
+        fixed = not depends_on_data(least)
         return f"{count} < {end}", (Constant(kind, end, text, fixed),)
 
     def _count(self, loop: For) -> str:
@@ -438,24 +434,26 @@ class KernelEmitter:
     def _subscripted(self, loop: For) -> set[Space]:
         """Return where arrays live that the loop's iterator is a subscript of."""
         spaces = {name: place.space for name, place in self.printer.places.items()}
-        spaces |= {n.array.name: n.space for n in nodes(loop.body) if isinstance(n, DeclareArray)}
+        spaces |= {
+            n.array.name: n.space for n in all_nodes(loop.body) if isinstance(n, DeclareArray)
+        }
         moving = {loop.iter}
-        for node in nodes(loop.body):
-            if isinstance(node, For) and mentions(node.lower, moving):
+        for node in all_nodes(loop.body):
+            if isinstance(node, For) and has_iterator(node.lower, moving):
                 moving.add(node.iter)
         found: set[Space] = set()
-        for part in (p for n in nodes(loop.body) for e in expressions(n) for p in walk(e)):
+        for part in (p for n in all_nodes(loop.body) for e in expressions(n) for p in walk(e)):
             space = spaces.get(part.array) if isinstance(part, Load) else None
             if not isinstance(part, Load) or space is None:
                 continue
             index = part.index[1:] if space is Space.REGISTER else part.index
-            if any(mentions(self.printer.counted(i), moving) for i in index):
+            if any(has_iterator(self.printer.counted(i), moving) for i in index):
                 found.add(space)
         return found
 
 
 def _is_atomic(body: Body) -> bool:
-    return any(isinstance(node, Assign) and node.is_atomic for node in nodes(body))
+    return any(isinstance(node, Assign) and node.is_atomic for node in all_nodes(body))
 
 
 def _no_box(loop: For) -> EmitError:

@@ -14,7 +14,7 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.gpu.accesses import AccessCollector, Point, Site, ThreadAccess, bounds_of
-from polyopt.emit.regions import nodes, written_arrays
+from polyopt.emit.regions import written_arrays
 from polyopt.ir.affine import NotAffine, coalesced, condition_set, param_space
 from polyopt.ir.array import Role
 from polyopt.ir.expr import (
@@ -31,6 +31,7 @@ from polyopt.ir.expr import (
     walk,
 )
 from polyopt.ir.loops import Body, Declare, DeclareArray, For, Kernel, LoopFunction, SetLocal, Space
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.source import SizeOf
 from polyopt.ir.types import DType
 
@@ -88,9 +89,11 @@ def collect_accesses(
 
     Considers the array `only`, or by default every array that is written and not thread-private.
     """
-    again = {node.name for node in nodes(fn.body) if isinstance(node, SetLocal)}
-    declared = {n.name: n for n in nodes(fn.body) if isinstance(n, Declare) and n.name not in again}
-    inside = {n.name for n in nodes(body) if isinstance(n, Declare)}
+    again = {node.name for node in all_nodes(fn.body) if isinstance(node, SetLocal)}
+    declared = {
+        n.name: n for n in all_nodes(fn.body) if isinstance(n, Declare) and n.name not in again
+    }
+    inside = {n.name for n in all_nodes(body) if isinstance(n, Declare)}
     hosts = {n for n, d in declared.items() if n not in inside and d.dtype is DType.INT64}
     values = {
         name: node.value
@@ -100,7 +103,7 @@ def collect_accesses(
     params = tuple(dict.fromkeys((*fn.params, *(f.iter for f in around), *sorted(hosts))))
     private = {
         node.array.name
-        for node in nodes(body)
+        for node in all_nodes(body)
         if isinstance(node, DeclareArray) and node.space is not Space.SHARED
     }
     private |= {array.name for array in fn.arrays if array.role is Role.FAULT}

@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from polyopt.dataclass import replace
-from polyopt.emit.nodes import nested, with_nested
-from polyopt.emit.regions import nodes
 from polyopt.ir.expr import Expr, Unary, UnaryOp, loads
 from polyopt.ir.loops import Body, Declare, DeclareArray, For, If, LoopKind, Node
+from polyopt.ir.nodes import all_nodes, map_bodies
 from polyopt.ir.types import DType
 
 
 def has_loop(body: Body, *kinds: LoopKind) -> bool:
     """Tell whether a loop of one of `kinds` is anywhere in `body`."""
-    return any(isinstance(node, For) and node.kind in kinds for node in nodes(body))
+    return any(isinstance(node, For) and node.kind in kinds for node in all_nodes(body))
 
 
 def in_order(body: Body, kind: LoopKind) -> Body:
@@ -28,7 +27,7 @@ def in_order(body: Body, kind: LoopKind) -> Body:
 
 
 def _in_order(node: Node, kind: LoopKind) -> Node:
-    node = with_nested(node, tuple(in_order(part, kind) for part in nested(node)))
+    node = map_bodies(node, in_order, kind)
     if isinstance(node, For) and node.kind is kind:
         return replace(node, kind=LoopKind.SEQUENTIAL).annotated(reductions=())
     return node

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from polyopt.dataclass import replace
-from polyopt.emit.nodes import nested, with_nested
 from polyopt.ir.loops import Body, For, Kernel, LoopFunction, LoopKind, Node
+from polyopt.ir.nodes import map_bodies
 
 Change: TypeAlias = Callable[[Kernel, Body, LoopFunction, tuple[For, ...]], Body]
 """Of a kernel, a block's code, the function, the loops of host and grid around it."""
@@ -30,8 +30,7 @@ def _host(body: Body, fn: LoopFunction, around: tuple[For, ...], change: Change)
             result.append(replace(node, body=under_grid(grid, code)))
             continue
         loops = (*around, node) if isinstance(node, For) else around
-        parts = tuple(_host(part, fn, loops, change) for part in nested(node))
-        result.append(with_nested(node, parts))
+        result.append(map_bodies(node, _host, fn, loops, change))
     return tuple(result)
 
 

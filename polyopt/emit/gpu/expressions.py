@@ -29,7 +29,6 @@ from polyopt.ir.expr import (
     Load,
     Param,
     Select,
-    Symbol,
     Unary,
     UnaryOp,
     add,
@@ -43,6 +42,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.loops import Space
+from polyopt.ir.names import depends_on_data
 from polyopt.ir.types import DType, Kind
 
 INT_MOST = 2**31 - 1
@@ -111,7 +111,7 @@ def _times(total: Expr, extent: Expr) -> Expr:
 
 def _is_fixed(test: Expr) -> bool:
     """Tell whether a condition stays as it is: nothing it reads is stored to."""
-    return not any(isinstance(part, Load | Symbol) for part in walk(test))
+    return not depends_on_data(test)
 
 
 def _is_power(by: complex) -> bool:

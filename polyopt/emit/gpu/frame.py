@@ -12,10 +12,11 @@ from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.expressions import Storage
 from polyopt.emit.gpu.scan_printer import BLOCKS, lone_scan
 from polyopt.emit.names import c_identifier
-from polyopt.emit.regions import Free, free_names, nodes, written_arrays
+from polyopt.emit.regions import Free, free_names, written_arrays
 from polyopt.ir.array import Array, Role
 from polyopt.ir.expr import Expr, Iter, Param, Symbol, integer
 from polyopt.ir.loops import Declare, DeclareArray, For, Kernel, SetLocal
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.source import KernelParam, KernelParamKind, Layout
 from polyopt.ir.types import DType
 
@@ -84,7 +85,7 @@ def make_frame(
     passed = [
         KernelParam(KernelParamKind.VALUE, v.name, v.dtype, names[v.name], value=v) for v in values
     ]
-    for node in nodes(code):
+    for node in all_nodes(code):
         match node:
             case For():
                 named(node.iter)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.gpu.nests import spans
 from polyopt.emit.gpu.quotients import undivided
-from polyopt.emit.nodes import expressions, map_body, nested, with_nested
-from polyopt.emit.regions import nodes
+from polyopt.emit.nodes import expressions, map_body
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -32,6 +31,8 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.loops import Body, For, If, LoopKind, Node
+from polyopt.ir.names import has_iterator
+from polyopt.ir.nodes import all_nodes, bodies, map_bodies
 from polyopt.ir.types import DType
 
 MOST = 8
@@ -74,8 +75,8 @@ def full_tiles(body: Body, array: str) -> Body:
 
 def _subscripts(body: Body, array: str) -> set[str]:
     """Return the iterators that the subscripts of `array` are over."""
-    loops = [node for node in nodes(body) if isinstance(node, For)]
-    loads = (p for n in nodes(body) for e in expressions(n) for p in walk(e))
+    loops = [node for node in all_nodes(body) if isinstance(node, For)]
+    loads = (p for n in all_nodes(body) for e in expressions(n) for p in walk(e))
     used = [e for p in loads if isinstance(p, Load) and p.array == array for e in p.index]
     names: set[str] = set()
     while used:
@@ -119,13 +120,13 @@ def _collect(body: Body, inside: frozenset[str], found: dict[str, _TileLoop]) ->
             span = _span(node)
             if span is not None and node.iter not in found:
                 found[node.iter] = _for_all(span, inside, found) if _uses(node, inside) else span
-        for part in nested(node):
+        for part in bodies(node):
             _collect(part, inner, found)
 
 
 def _uses(loop: For, iters: frozenset[str]) -> bool:
     bounds = (loop.lower, loop.upper)
-    return any(isinstance(p, Iter) and p.name in iters for e in bounds for p in walk(e))
+    return any(has_iterator(e, iters) for e in bounds)
 
 
 def _for_all(span: _TileLoop, inside: frozenset[str], found: dict[str, _TileLoop]) -> _TileLoop:
@@ -180,8 +181,7 @@ def _spanned(body: Body, found: dict[str, _TileLoop], *, is_full: bool) -> Body:
 
 
 def _node(node: Node, found: dict[str, _TileLoop], *, is_full: bool) -> Node:
-    inner = tuple(_spanned(part, found, is_full=is_full) for part in nested(node))
-    node = with_nested(node, inner)
+    node = map_bodies(node, _spanned, found, is_full=is_full)
     if not isinstance(node, For) or node.iter not in found:
         return node
     span, own = found[node.iter], _span(node)
@@ -210,7 +210,7 @@ def _tidy(part: Expr, name: str, value: Expr) -> Expr | None:
         return None
     if part.op not in (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL):
         return None
-    if not any(isinstance(p, Iter) and p.name == name for p in walk(part)) or loads(part):
+    if not has_iterator(part, (name,)) or loads(part):
         return None
     changed = rewrite(part, lambda p: value if isinstance(p, Iter) and p.name == name else None)
     return normalize(changed)

@@ -19,10 +19,10 @@ from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter
 from polyopt.emit.gpu.frame import KernelFrame
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.ranges import Ranges
-from polyopt.emit.regions import nodes
 from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, add, integer, mul, sub
 from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Body, DeclareArray, For, Kernel, LoopKind, Space
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.types import DType
 
 DIMENSIONS = 3
@@ -115,7 +115,7 @@ def make_grid(
 
 
 def _has_shared(body: Body) -> bool:
-    return any(isinstance(n, DeclareArray) and n.space is Space.SHARED for n in nodes(body))
+    return any(isinstance(n, DeclareArray) and n.space is Space.SHARED for n in all_nodes(body))
 
 
 def _is_long(extent: Expr, printer: KernelPrinter, dialect: DeviceDialect) -> bool:

@@ -28,6 +28,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.loops import Body, For, If, LoopKind
+from polyopt.ir.names import has_iterator
 from polyopt.ir.types import DType
 
 MOST = 6
@@ -89,7 +90,7 @@ def boxed(loop: For, around: list[For]) -> tuple[For, tuple[Expr, ...]] | None:
 
 
 def _uses(exprs: tuple[Expr, ...], iters: dict[str, For]) -> bool:
-    return any(isinstance(p, Iter) and p.name in iters for e in exprs for p in walk(e))
+    return any(has_iterator(e, iters) for e in exprs)
 
 
 def _divides(step: int, expr: Expr) -> bool:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from polyopt.emit.nodes import map_node, nested, with_nested
-from polyopt.emit.regions import nodes
+from polyopt.emit.nodes import map_node, own_mapped
 from polyopt.ir.array import Array, Role
 from polyopt.ir.expr import Expr, Load, Symbol
 from polyopt.ir.loops import Assign, Body, Declare, Node, SetLocal
+from polyopt.ir.nodes import all_nodes, bodies, map_bodies
 
 
 def demote_variables(
@@ -19,7 +19,7 @@ def demote_variables(
 ) -> tuple[Body, tuple[Array, ...]]:
     """Return `body` with host variables that statements set as arrays of one element, and these."""
     declared = {node.name: node for node in _of_host(body, is_device)}
-    again = {node.name for node in nodes(body) if isinstance(node, SetLocal)}
+    again = {node.name for node in all_nodes(body) if isinstance(node, SetLocal)}
     chosen = {name: node for name, node in declared.items() if name in again or node.statement}
     if not chosen:
         return body, ()
@@ -38,7 +38,7 @@ def _of_host(body: Body, is_device: Callable[[Node], bool]) -> Iterator[Declare]
         if isinstance(node, Declare):
             yield node
         elif not is_device(node):
-            for part in nested(node):
+            for part in bodies(node):
                 yield from _of_host(part, is_device)
 
 
@@ -54,13 +54,5 @@ def _stored(body: Body, names: frozenset[str], rule: Callable[[Expr], Expr | Non
                 target = Load(node.name, (), node.dtype)
                 result.append(Assign(target, node.value, node.statement, node.instance, node.steps))
             case _:
-                inner = tuple(_stored(part, names, rule) for part in nested(node))
-                result.append(_own(with_nested(node, inner), rule))
+                result.append(own_mapped(map_bodies(node, _stored, names, rule), rule))
     return tuple(result)
-
-
-def _own(node: Node, rule: Callable[[Expr], Expr | None]) -> Node:
-    """Return a node with `rule` applied to its own expressions."""
-    bodies = nested(node)
-    bare = map_node(with_nested(node, tuple(() for _ in bodies)), rule)
-    return with_nested(bare, bodies)

@@ -35,8 +35,7 @@ from polyopt.emit.gpu.threads import (
     stripped,
     thread_body,
 )
-from polyopt.emit.nodes import nested, with_nested
-from polyopt.emit.regions import declared_names, leaves_itself, nodes, written_arrays
+from polyopt.emit.regions import declared_names, leaves_itself, written_arrays
 from polyopt.ir.array import Array, Role
 from polyopt.ir.expr import Symbol, loads
 from polyopt.ir.loops import (
@@ -56,6 +55,7 @@ from polyopt.ir.loops import (
     Node,
     While,
 )
+from polyopt.ir.nodes import all_nodes, bodies, map_bodies
 from polyopt.ir.types import DType
 
 MOST_THREADS = 1024
@@ -103,7 +103,7 @@ def _is_of_one_block(loop: For) -> bool:
     """Tell whether the threads of one block run a loop together: it has no grids inside."""
     if has_loop(loop.body, LoopKind.BLOCK, LoopKind.PARALLEL) or _needs_host((loop,)):
         return False
-    return not any(isinstance(node, While | Break) for node in nodes((loop,)))
+    return not any(isinstance(node, While | Break) for node in all_nodes((loop,)))
 
 
 def _has_conditions(body: Body) -> bool:
@@ -113,13 +113,13 @@ def _has_conditions(body: Body) -> bool:
             continue
         if isinstance(node, If) and has_loop((node,), LoopKind.THREAD):
             return True
-        if any(_has_conditions(part) for part in nested(node)):
+        if any(_has_conditions(part) for part in bodies(node)):
             return True
     return False
 
 
 def _needs_host(body: Body) -> bool:
-    return any(isinstance(node, _HOST) for node in nodes(body))
+    return any(isinstance(node, _HOST) for node in all_nodes(body))
 
 
 @dataclass
@@ -172,7 +172,7 @@ class _Cutter:
                 kind = LoopKind.SEQUENTIAL
                 return (replace(node, kind=kind, body=body).annotated(reductions=(), lanes=1),)
             case _:
-                return (with_nested(node, tuple(self.host(part) for part in nested(node))),)
+                return (map_bodies(node, self.host),)
 
     def grid(self, loop: For) -> Body:
         """Return a kernel over the blocks of a nest."""
@@ -235,7 +235,7 @@ class _Cutter:
 
     def one_thread(self, body: Body) -> Body:
         """Return the host's code for neighbours that need no more than a thread."""
-        if not any(isinstance(node, Assign) for node in nodes(body)):
+        if not any(isinstance(node, Assign) for node in all_nodes(body)):
             return body
         return (Kernel(self.kernel_name(), 1, thread_body(body)),)
 
@@ -267,7 +267,7 @@ def _is_long(node: Node) -> bool:
     """Tell whether one thread runs a loop in the node."""
     if has_loop((node,), LoopKind.THREAD):
         return False
-    return any(isinstance(part, For | While) for part in nodes((node,)))
+    return any(isinstance(part, For | While) for part in all_nodes((node,)))
 
 
 def threads_of(body: Body) -> int:
@@ -279,7 +279,7 @@ def threads_of(body: Body) -> int:
     for loop in outermost_nests(body):
         nest = thread_nest(loop)
         computes = nest.combined is not None or any(
-            isinstance(n, Assign) and n.statement for n in nodes(nest.body)
+            isinstance(n, Assign) and n.statement for n in all_nodes(nest.body)
         )
         found[computes] = max(found.get(computes, 1), nest.size)
     most = max(found.get(True, 1), 1)

@@ -9,11 +9,13 @@ from __future__ import annotations
 from polyopt.dataclass import replace
 from polyopt.emit.gpu.distribution import in_order
 from polyopt.emit.gpu.nests import Unbounded, extent, thread_nest
-from polyopt.emit.nodes import expressions, nested, with_nested
-from polyopt.emit.regions import nodes, written_arrays
-from polyopt.ir.expr import Binary, BinaryOp, Iter, Load, Symbol, integer, loads, walk
+from polyopt.emit.nodes import expressions
+from polyopt.emit.regions import written_arrays
+from polyopt.ir.expr import Binary, BinaryOp, Load, Symbol, integer, loads
 from polyopt.ir.identity import identity
 from polyopt.ir.loops import Assign, Body, For, If, LoopKind, Node
+from polyopt.ir.names import has_iterator
+from polyopt.ir.nodes import all_nodes, bodies, map_bodies, map_inner
 from polyopt.ir.types import Kind
 
 WARP = 32
@@ -28,7 +30,7 @@ def reduce_across_lanes(body: Body) -> Body:
 
 
 def _across_lanes(node: Node) -> Node:
-    node = with_nested(node, tuple(reduce_across_lanes(part) for part in nested(node)))
+    node = map_bodies(node, reduce_across_lanes)
     if not isinstance(node, For) or node.kind is not LoopKind.LANE:
         return node
     update = reduction_of(node.body)
@@ -49,9 +51,7 @@ def _has_lanes(loop: For) -> bool:
 
 def _depends(update: tuple[Load, BinaryOp], name: str) -> bool:
     target, _ = update
-    return any(
-        isinstance(part, Iter) and part.name == name for e in target.index for part in walk(e)
-    )
+    return any(has_iterator(e, (name,)) for e in target.index)
 
 
 def reduction_of(body: Body) -> tuple[Load, BinaryOp] | None:
@@ -82,8 +82,7 @@ def serialize_oversized(body: Body, threads: int) -> Body:
             too_large = bool(nest.loops[-1].reductions) and nest.size > threads
             result.append(_with_order(node) if too_large else node)
         else:
-            inner = tuple(serialize_oversized(part, threads) for part in nested(node))
-            result.append(with_nested(node, inner))
+            result.append(map_bodies(node, serialize_oversized, threads))
     return tuple(result)
 
 
@@ -91,7 +90,7 @@ def _with_order(node: Node) -> Node:
     """Return a nest with its reduction loop in order."""
     if isinstance(node, For) and node.reductions:
         return in_order((node,), LoopKind.THREAD)[0]
-    return with_nested(node, tuple(tuple(map(_with_order, part)) for part in nested(node)))
+    return map_inner(node, _with_order)
 
 
 def has_lane_reductions(body: Body) -> bool:
@@ -99,7 +98,7 @@ def has_lane_reductions(body: Body) -> bool:
     for node in body:
         if isinstance(node, For) and node.kind is LoopKind.THREAD and node.reductions:
             return True
-        if any(map(has_lane_reductions, nested(node))):
+        if any(map(has_lane_reductions, bodies(node))):
             return True
     return False
 
@@ -127,7 +126,7 @@ def _widths(body: Body) -> dict[str, tuple[int, int]]:
                 width = nest.extents[-1]
                 found[last.reductions[0][1].name] = nest.size // width, width
         else:
-            for part in nested(node):
+            for part in bodies(node):
                 found |= _widths(part)
     return found
 
@@ -142,7 +141,7 @@ class _Spread:
 
     def node(self, node: Node) -> Node:
         if not isinstance(node, For) or node.kind is not LoopKind.THREAD:
-            return with_nested(node, tuple(self.body(part) for part in nested(node)))
+            return map_bodies(node, self.body)
         nest = thread_nest(node)
         if nest.loops[-1].reductions:
             return node
@@ -171,12 +170,10 @@ def _inside(node: Node, depth: int, name: str, width: int) -> Node:
             inner = inner.annotated(lanes=width)
             return replace(node, body=(inner,))
         depth -= 1
-    return with_nested(
-        node, tuple(tuple(_inside(n, depth, name, width) for n in p) for p in nested(node))
-    )
+    return map_inner(node, _inside, depth, name, width)
 
 
 def accessed_arrays(body: Body) -> set[str]:
     """Return the arrays that code reads or writes."""
-    read = {load.array for n in nodes(body) for e in expressions(n) for load in loads(e)}
+    read = {load.array for n in all_nodes(body) for e in expressions(n) for load in loads(e)}
     return read | written_arrays(body)

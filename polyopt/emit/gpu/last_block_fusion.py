@@ -10,10 +10,9 @@ from polyopt.dataclass import replace
 from polyopt.emit.gpu.each_block import block_of
 from polyopt.emit.gpu.nests import thread_nest
 from polyopt.emit.gpu.threads import fresh, outermost_nests
-from polyopt.emit.nodes import nested, with_nested
-from polyopt.emit.regions import nodes
 from polyopt.ir.expr import integer
 from polyopt.ir.loops import Body, DeclareArray, For, Kernel, LoopFunction, LoopKind, Node, Space
+from polyopt.ir.nodes import all_nodes, map_bodies
 
 
 def fuse_into_last_block(fn: LoopFunction) -> LoopFunction:
@@ -32,19 +31,19 @@ def _host(body: Body) -> Body:
                     continue
                 result.append(node)
             case _:
-                result.append(with_nested(node, tuple(_host(part) for part in nested(node))))
+                result.append(map_bodies(node, _host))
     return tuple(result)
 
 
 def _is_requested(kernel: Kernel) -> bool:
-    return any(isinstance(node, For) and node.finishes for node in nodes(kernel.body))
+    return any(isinstance(node, For) and node.finishes for node in all_nodes(kernel.body))
 
 
 def _fits(before: Kernel, last: Kernel) -> bool:
     """Tell whether the blocks of `before` have the threads that `last` needs."""
     if before.threads == 1 or not block_of(before)[0] or block_of(last)[0] or before.finish:
         return False
-    inside = list(nodes(last.body))
+    inside = list(all_nodes(last.body))
     if any(isinstance(node, For) and node.kind is LoopKind.MATRIX for node in inside):
         return False
     if before.threads == last.threads:
@@ -60,6 +59,6 @@ def _by_threads(before: Kernel, last: Kernel) -> Body:
     """Return the code of `last` for a block with the threads of `before`."""
     if last.threads > 1:
         return last.body
-    taken = {node.iter for node in nodes((before, last)) if isinstance(node, For)}
+    taken = {node.iter for node in all_nodes((before, last)) if isinstance(node, For)}
     alone = fresh("last", taken)
     return (For(alone, integer(0), integer(1), 1, LoopKind.THREAD, last.body),)

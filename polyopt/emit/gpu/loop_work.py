@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polyopt.emit.gpu.nests import spans
-from polyopt.ir.expr import Const, Expr, Iter, sub, walk
+from polyopt.ir.expr import Const, Expr, sub
 from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Body, For, If, While
 
@@ -14,10 +14,6 @@ MOST_WORK = 512
 def is_constant_from(lower: Expr, limit: Expr) -> bool:
     """Tell whether `limit` is told by the constant count of iterations."""
     return isinstance(normalize(sub(limit, lower)), Const)
-
-
-def mentions(expr: Expr, names: set[str]) -> bool:
-    return any(isinstance(part, Iter) and part.name in names for part in walk(expr))
 
 
 def trips_of(loop: For) -> int | None:

@@ -15,8 +15,7 @@ from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.gpu.nests import spans
 from polyopt.emit.gpu.quotients import undivided
 from polyopt.emit.gpu.threads import outermost_nests
-from polyopt.emit.nodes import map_node, nested, with_nested
-from polyopt.emit.regions import nodes
+from polyopt.emit.nodes import map_node
 from polyopt.emit.storage_scope import mentions
 from polyopt.errors import EmitError
 from polyopt.ir.array import Array
@@ -50,6 +49,7 @@ from polyopt.ir.loops import (
     Space,
 )
 from polyopt.ir.matrix import MatrixTile, NoTile, matrix_tile, reach, touched, trips
+from polyopt.ir.nodes import all_nodes, map_bodies
 from polyopt.ir.types import DType
 
 _LANES = ("$row", "$column")
@@ -98,7 +98,7 @@ def without_matrices(fn: LoopFunction) -> LoopFunction:
 
 
 def _arrays(body: Body, space: Space) -> dict[str, Array]:
-    declared = (node for node in nodes(body) if isinstance(node, DeclareArray))
+    declared = (node for node in all_nodes(body) if isinstance(node, DeclareArray))
     return {node.array.name: node.array for node in declared if node.space is space}
 
 
@@ -123,14 +123,14 @@ def as_accessed(nest: For, threads: int) -> For:
 
 def has_matrix_loops(body: Body) -> bool:
     """Tell whether a MATRIX loop is anywhere in `body`."""
-    return any(isinstance(n, For) and n.kind is LoopKind.MATRIX for n in nodes(body))
+    return any(isinstance(n, For) and n.kind is LoopKind.MATRIX for n in all_nodes(body))
 
 
 def without_matrix(body: Body) -> Body:
     """Return `body` with its MATRIX loops as ordinary ones."""
     result: list[Node] = []
     for node in body:
-        inner = with_nested(node, tuple(without_matrix(part) for part in nested(node)))
+        inner = map_bodies(node, without_matrix)
         if isinstance(inner, For) and inner.kind is LoopKind.MATRIX:
             inner = replace(inner, kind=LoopKind.SEQUENTIAL)
         result.append(inner)
@@ -173,8 +173,7 @@ def _formed(body: Body, threads: int, tiles: list[MatrixTile]) -> Body:
                 tiles.append(matrix_tile(node, threads, in_registers=False))
             result.append(node)
             continue
-        parts = tuple(_formed(part, threads, tiles) for part in nested(node))
-        result.append(with_nested(node, parts))
+        result.append(map_bodies(node, _formed, threads, tiles))
     return tuple(result)
 
 
@@ -195,7 +194,7 @@ def _whole(body: Body, filled: frozenset[str], results: frozenset[str]) -> Body:
     parts: list[Node] = []
     for node in body:
         if isinstance(node, For) and node.kind is LoopKind.THREAD:
-            written = {n.target.array for n in nodes((node,)) if isinstance(n, Assign)}
+            written = {n.target.array for n in all_nodes((node,)) if isinstance(n, Assign)}
             if written and written <= filled:
                 parts.append(_as_box(node, fills=True))
             elif any(mentions(node, name) for name in results) and not has_matrix_loops((node,)):
@@ -203,8 +202,7 @@ def _whole(body: Body, filled: frozenset[str], results: frozenset[str]) -> Body:
             else:
                 parts.append(node)
             continue
-        inner = tuple(_whole(part, filled, results) for part in nested(node))
-        parts.append(with_nested(node, inner))
+        parts.append(map_bodies(node, _whole, filled, results))
     return tuple(parts)
 
 

@@ -14,8 +14,8 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.emit.gpu.async_copies import SIZES
 from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.gpu.nests import spans
-from polyopt.emit.nodes import map_body, nested, with_nested
-from polyopt.emit.regions import declared_names, leaves_itself, nodes, written_arrays
+from polyopt.emit.nodes import map_body
+from polyopt.emit.regions import declared_names, leaves_itself, written_arrays
 from polyopt.errors import EmitError
 from polyopt.ir.annotations import Pipeline
 from polyopt.ir.expr import (
@@ -50,6 +50,7 @@ from polyopt.ir.loops import (
     Node,
     Space,
 )
+from polyopt.ir.nodes import all_nodes, map_bodies, map_inner
 from polyopt.ir.types import DType
 
 MOST_SHARED = 227 * 1024
@@ -63,7 +64,7 @@ def pipeline_copies(fn: LoopFunction) -> LoopFunction:
 
 def has_pipelines(fn: LoopFunction) -> bool:
     """Tell whether some loop is asked to be a pipeline."""
-    return any(isinstance(node, For) and node.pipeline is not None for node in nodes(fn.body))
+    return any(isinstance(node, For) and node.pipeline is not None for node in all_nodes(fn.body))
 
 
 def without_pipelines(fn: LoopFunction) -> LoopFunction:
@@ -72,12 +73,12 @@ def without_pipelines(fn: LoopFunction) -> LoopFunction:
 
 
 def _plain(node: Node) -> Node:
-    node = with_nested(node, tuple(tuple(map(_plain, part)) for part in nested(node)))
+    node = map_inner(node, _plain)
     return node.annotated(pipeline=None) if isinstance(node, For) else node
 
 
 def _in_block(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, ...]) -> Body:
-    asked = [n for n in nodes(body) if isinstance(n, For) and n.pipeline is not None]
+    asked = [n for n in all_nodes(body) if isinstance(n, For) and n.pipeline is not None]
     if not asked:
         return body
     if kernel.threads == 1:
@@ -92,7 +93,7 @@ def _in_block(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, .
 def _check_room(kernel: Kernel, body: Body) -> None:
     arrays = [
         (n.array, prod(int(evaluate(e, {})) for e in n.array.shape) * n.array.dtype.size)
-        for n in nodes(body)
+        for n in all_nodes(body)
         if isinstance(n, DeclareArray) and n.space is Space.SHARED
     ]
     total = sum(size for _, size in arrays)
@@ -137,7 +138,7 @@ class _Stages:
     def node(self, node: Node) -> Body:
         if isinstance(node, For) and node.kind is LoopKind.THREAD:
             return (node,)
-        inner = with_nested(node, tuple(map(self.body, nested(node))))
+        inner = map_bodies(node, self.body)
         if isinstance(inner, For) and inner.pipeline is not None:
             return self.loop(inner, inner.pipeline)
         return (inner,)
@@ -149,7 +150,7 @@ class _Stages:
         copies = parts.copies
         if pipeline.is_async:
             copies = tuple(map(_async, copies))
-        is_async = any(isinstance(n, Assign) and n.is_async for n in nodes(copies))
+        is_async = any(isinstance(n, Assign) and n.is_async for n in all_nodes(copies))
         commit: Body = (CommitCopies(),) if is_async else ()
         place = Iter(loop.iter)
         ahead = add(place, integer(stages - 1))
@@ -223,7 +224,7 @@ class _Stages:
     def is_copy(self, node: Node, arrays: frozenset[str]) -> bool:
         """Tell whether a node only fills some of `arrays` from what the block does not change."""
         read: tuple[Expr, ...]
-        for part in nodes((node,)):
+        for part in all_nodes((node,)):
             match part:
                 case For():
                     read = (part.lower, part.upper)
@@ -237,7 +238,7 @@ class _Stages:
                     return False
             if any(load.array in self.written for expr in read for load in loads(expr)):
                 return False
-        return any(isinstance(part, Assign) for part in nodes((node,)))
+        return any(isinstance(part, Assign) for part in all_nodes((node,)))
 
 
 def _async(node: Node, neighbours: frozenset[int] = frozenset((1,))) -> Node:
@@ -253,8 +254,7 @@ def _async(node: Node, neighbours: frozenset[int] = frozenset((1,))) -> Node:
             neighbours = frozenset((1, *(length for _, length in spans(node))))
         case _:
             pass
-    inner = (tuple(_async(n, neighbours) for n in part) for part in nested(node))
-    return with_nested(node, tuple(inner))
+    return map_inner(node, _async, neighbours)
 
 
 def _staged(node: DeclareArray, stages: int) -> DeclareArray:

@@ -25,12 +25,12 @@ from polyopt.emit.gpu.printed import with_limits
 from polyopt.emit.gpu.private_copies import private_copies_of
 from polyopt.emit.gpu.scan_printer import ScanPrinter, lone_scan, part_count
 from polyopt.emit.helpers import Helper, definition
-from polyopt.emit.nodes import nested
 from polyopt.emit.ranges import Ranges
-from polyopt.emit.regions import expressions, nodes
+from polyopt.emit.regions import expressions
 from polyopt.emit.wrapping import wrapped
 from polyopt.ir.expr import Binary, BinaryOp, Load, integer, sub, walk
-from polyopt.ir.loops import AllocateArray, Assign, Body, DeclareArray, Kernel, LoopFunction
+from polyopt.ir.loops import AllocateArray, Assign, DeclareArray, Kernel, LoopFunction
+from polyopt.ir.nodes import all_nodes, kernels_of
 from polyopt.ir.source import DeviceSource, KernelEntry, KernelParamKind, SizeOf
 from polyopt.ir.types import DType
 
@@ -40,9 +40,9 @@ def emit_kernels(fn: LoopFunction, dialect: DeviceDialect) -> DeviceSource:
     used: dict[Helper, None] = {}
     ranges = Ranges(params={s.param: 0 for s in fn.signature.sizes if isinstance(s, SizeOf)})
     texts, entries = [], []
-    late = frozenset(n.array.name for n in nodes(fn.body) if isinstance(n, AllocateArray))
+    late = frozenset(n.array.name for n in all_nodes(fn.body) if isinstance(n, AllocateArray))
     arrays = {array.name: array for array in fn.arrays}
-    for kernel in _kernels(fn.body):
+    for kernel in kernels_of(fn.body):
         frame = make_frame(kernel, arrays, late, dialect)
         printer = KernelPrinter({}, frame.names, ranges, used, dialect=dialect, places=frame.places)
         head = dialect.kernel_head.format(threads=kernel.threads)
@@ -52,15 +52,6 @@ def emit_kernels(fn: LoopFunction, dialect: DeviceDialect) -> DeviceSource:
     code = wrapped("\n\n".join(texts))
     text = _file(fn, used, code, dialect)
     return DeviceSource(dialect.language, text, tuple(entries), dialect.flags[fn.contract])
-
-
-def _kernels(body: Body) -> Iterator[Kernel]:
-    for node in body:
-        if isinstance(node, Kernel):
-            yield node
-        else:
-            for part in nested(node):
-                yield from _kernels(part)
 
 
 def _launches(
@@ -93,7 +84,7 @@ def _kernel(
     kernel: Kernel, frame: KernelFrame, printer: KernelPrinter, dialect: DeviceDialect
 ) -> tuple[Function, KernelEntry]:
     declarations = KernelDeclarations(dialect, set(frame.taken))
-    if any(isinstance(node, DeclareArray) for node in nodes((kernel,))):
+    if any(isinstance(node, DeclareArray) for node in all_nodes((kernel,))):
         printer = replace(printer, declarations=declarations)  # limits are used again
     grid = make_grid(kernel, frame, printer, declarations)
     alone = kernel.threads == 1
@@ -135,10 +126,10 @@ def _head(declarations: KernelDeclarations, lines: list[Code]) -> list[Code]:
 
 def _orders(kernel: Kernel) -> bool:
     """Tell whether the threads of a block share elements of the device's memory."""
-    own = {n.array.name for n in nodes((kernel,)) if isinstance(n, DeclareArray)}
+    own = {n.array.name for n in all_nodes((kernel,)) if isinstance(n, DeclareArray)}
     written: list[str] = []
     read: set[str] = set()
-    for node in nodes((kernel,)):
+    for node in all_nodes((kernel,)):
         parts = expressions(node)
         if isinstance(node, Assign):
             written.append(node.target.array)

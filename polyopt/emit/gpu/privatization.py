@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 
 from polyopt.dataclass import replace
 from polyopt.emit.gpu.shared_spilling import MAX_SHARED, bytes_of, shared_arrays
-from polyopt.emit.nodes import expressions, nested, with_nested
-from polyopt.emit.regions import nodes
+from polyopt.emit.nodes import expressions
 from polyopt.ir.array import Array
 from polyopt.ir.atomic import update_of
 from polyopt.ir.expr import BinaryOp, loads
 from polyopt.ir.identity import is_exact
 from polyopt.ir.loops import Assign, Body, For, Gathered, Kernel, LoopFunction, LoopKind, Node
+from polyopt.ir.nodes import all_nodes, bodies, map_bodies
 
 ROOM = 16 * 1024
 """Bytes that a block has for what it gathers: several blocks have room on one multiprocessor."""
@@ -30,9 +30,7 @@ def privatize_updates(fn: LoopFunction) -> LoopFunction:
 
 def _host(body: Body, arrays: Mapping[str, Array]) -> Body:
     return tuple(
-        _kernel(node, arrays)
-        if isinstance(node, Kernel)
-        else with_nested(node, tuple(_host(part, arrays) for part in nested(node)))
+        _kernel(node, arrays) if isinstance(node, Kernel) else map_bodies(node, _host, arrays)
         for node in body
     )
 
@@ -58,7 +56,7 @@ def _repeated(body: Body, again: bool) -> Iterator[Assign]:
         if isinstance(node, Assign) and node.is_atomic and again and _is_chosen(node):
             yield node
         inside = again or (isinstance(node, For) and node.kind is LoopKind.SEQUENTIAL)
-        for part in nested(node):
+        for part in bodies(node):
             yield from _repeated(part, inside)
 
 
@@ -69,7 +67,7 @@ def _is_chosen(node: Assign) -> bool:
 def _operation(body: Body, array: Array) -> BinaryOp | None:
     """Return the operation of all updates of an array that `body` does not access otherwise."""
     found: set[BinaryOp] = set()
-    for node in nodes(body):
+    for node in all_nodes(body):
         if not (isinstance(node, Assign) and node.is_atomic and node.target.array == array.name):
             if array.name in _accessed_here(node):
                 return None
@@ -80,7 +78,7 @@ def _operation(body: Body, array: Array) -> BinaryOp | None:
 
 
 def _accessed(body: Body) -> set[str]:
-    return {name for node in nodes(body) for name in _accessed_here(node)}
+    return {name for node in all_nodes(body) for name in _accessed_here(node)}
 
 
 def _accessed_here(node: Node) -> set[str]:

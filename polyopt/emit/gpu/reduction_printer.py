@@ -18,9 +18,10 @@ from polyopt.emit.gpu.nests import ThreadNest
 from polyopt.emit.gpu.thread_iterators import DistributedNest
 from polyopt.emit.precedence import AND
 from polyopt.ir.array import Array, Role
-from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, Symbol, integer, walk
+from polyopt.ir.expr import Binary, BinaryOp, Expr, Load, Symbol, integer
 from polyopt.ir.identity import identity
 from polyopt.ir.loops import Assign, Body, If, Scope
+from polyopt.ir.names import has_iterator
 from polyopt.ir.types import DType
 
 _OTHERS = ("other", "more")
@@ -80,7 +81,7 @@ class ReductionPrinter:
     def differs(self, test: Expr) -> bool:
         """Tell whether a condition may differ between threads that combine."""
         last = self.nest.loops[-1].iter
-        return any(isinstance(part, Iter) and part.name == last for part in walk(test))
+        return has_iterator(test, (last,))
 
     def names(self, *wishes: str) -> list[str]:
         return [self.declarations.local(wish, self.scope) for wish in wishes]

@@ -17,8 +17,8 @@ from polyopt.emit.gpu.conflicts import collect_accesses
 from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.gpu.full_tiles import full_tiles
 from polyopt.emit.gpu.nests import ThreadNest, rebuilt, thread_nest
-from polyopt.emit.nodes import expressions, map_body, nested, with_nested
-from polyopt.emit.regions import nodes
+from polyopt.emit.gpu.threads import outermost_nests
+from polyopt.emit.nodes import expressions, map_body
 from polyopt.emit.storage_scope import mentions
 from polyopt.ir.affine import coalesced
 from polyopt.ir.array import Array
@@ -37,6 +37,7 @@ from polyopt.ir.loops import (
     Space,
 )
 from polyopt.ir.matrix import has_matrix
+from polyopt.ir.nodes import all_nodes, bodies, map_bodies, with_bodies
 from polyopt.ir.types import DType
 
 MOST_BYTES = 512
@@ -53,7 +54,7 @@ def promote_to_registers(fn: LoopFunction) -> LoopFunction:
 
 
 def _promoted(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, ...]) -> Body:
-    for node in nodes(body):
+    for node in all_nodes(body):
         if isinstance(node, DeclareArray) and node.space is Space.SHARED:
             with optional(f"registers for {node.array.name}", BUDGET, MOST):
                 body = _kept(kernel, body, node.array, fn, around) or body
@@ -100,10 +101,10 @@ def _tiled(body: Body, array: str) -> Body | None:
             case _:
                 if any(_reads(expr, array) for expr in expressions(node)):
                     return None
-                inner = [_tiled(part, array) for part in nested(node)]
+                inner = [_tiled(part, array) for part in bodies(node)]
                 if None in inner:
                     return None
-                result.append(with_nested(node, tuple(part for part in inner if part is not None)))
+                result.append(with_bodies(node, tuple(part for part in inner if part is not None)))
     return tuple(result)
 
 
@@ -112,13 +113,7 @@ def _reads(expr: Expr, array: str) -> bool:
 
 
 def _nests(body: Body, array: str) -> Iterator[ThreadNest]:
-    for node in body:
-        if isinstance(node, For) and node.kind is LoopKind.THREAD:
-            if mentions(node, array):
-                yield thread_nest(node)
-        else:
-            for part in nested(node):
-                yield from _nests(part, array)
+    return (thread_nest(loop) for loop in outermost_nests(body) if mentions(loop, array))
 
 
 # -- a thread's own elements
@@ -169,7 +164,7 @@ def _parts_in(
                 count = linear(node.upper)
                 if not count.terms:
                     inside = {**inside, node.iter: count.constant}
-        for below in nested(node):
+        for below in bodies(node):
             yield from _parts_in(below, nest, array, inside)
 
 
@@ -253,10 +248,7 @@ def _changed(
     result: list[Node] = []
     for node in body:
         if not (isinstance(node, For) and node.kind is LoopKind.THREAD):
-            inner = (
-                _changed(part, threads, array, layout, is_trial=is_trial) for part in nested(node)
-            )
-            result.append(with_nested(node, tuple(inner)))
+            result.append(map_bodies(node, _changed, threads, array, layout, is_trial=is_trial))
             continue
         if not mentions(node, array):
             result.append(node)
@@ -282,7 +274,7 @@ def _declared(body: Body, array: Array) -> Body:
         if isinstance(node, DeclareArray) and node.array.name == array.name:
             result.append(DeclareArray(array, Space.REGISTER))
         else:
-            result.append(with_nested(node, tuple(_declared(part, array) for part in nested(node))))
+            result.append(map_bodies(node, _declared, array))
     return tuple(result)
 
 
@@ -307,8 +299,7 @@ def _unconditional(body: Body) -> Body:
             result.append(replace(node, then=(), otherwise=()))
             result += _unconditional((*node.then, *node.otherwise))
         else:
-            parts = tuple(_unconditional(part) for part in nested(node))
-            result.append(with_nested(node, parts))
+            result.append(map_bodies(node, _unconditional))
     return tuple(result)
 
 

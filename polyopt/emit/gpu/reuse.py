@@ -11,8 +11,6 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.gpu.full_tiles import MOST
 from polyopt.emit.gpu.nests import rebuilt, spans, thread_nest
-from polyopt.emit.nodes import nested, with_nested
-from polyopt.emit.regions import nodes
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -29,6 +27,8 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import Assign, Body, Declare, For, If, Kernel, LoopFunction, LoopKind, Node
+from polyopt.ir.names import has_iterator
+from polyopt.ir.nodes import all_nodes, map_bodies, map_inner
 from polyopt.ir.types import DType
 
 LARGEST = 8
@@ -54,7 +54,7 @@ def _full(body: Body) -> Body:
                 node = rebuilt(nest, _separated(nest.body))
             result.append(node)
         else:
-            result.append(with_nested(node, tuple(_full(part) for part in nested(node))))
+            result.append(map_bodies(node, _full))
     return tuple(result)
 
 
@@ -101,7 +101,7 @@ def _constant_loop(loop: For, inside: set[str]) -> _ConstantLoop | None:
 
 def _mapped(node: Node, found: dict[str, _ConstantLoop]) -> Node:
     """Return a node with whole loops in place of those in `found`, unrolled."""
-    node = with_nested(node, tuple(tuple(_mapped(n, found) for n in b) for b in nested(node)))
+    node = map_inner(node, _mapped, found)
     if not isinstance(node, For):
         return node
     whole = found[node.iter]
@@ -109,12 +109,12 @@ def _mapped(node: Node, found: dict[str, _ConstantLoop]) -> Node:
 
 
 def _loops(body: Body) -> list[For]:
-    return [node for node in nodes(body) if isinstance(node, For)]
+    return [node for node in all_nodes(body) if isinstance(node, For)]
 
 
 def _is_plain(body: Body) -> bool:
     """Tell whether a thread runs a few assignments in small loops, and nothing else."""
-    found = nodes(body)
+    found = all_nodes(body)
     count = sum(isinstance(node, Assign) for node in found)
     loops = all(_is_small(loop) for loop in _loops(body))
     return loops and 0 < count <= LARGEST and all(isinstance(n, _PLAIN) for n in found)
@@ -134,7 +134,7 @@ def _reuses(loop: For) -> bool:
     """Tell whether two reads of an iteration are one element in different iterations."""
     reads = [
         part
-        for node in nodes(loop.body)
+        for node in all_nodes(loop.body)
         if isinstance(node, Assign)
         for part in walk(node.value)
         if isinstance(part, Load)
@@ -154,11 +154,7 @@ def _is_neighbour(one: Load, other: Load, name: str) -> bool:
         if distance.terms:
             return False
         if distance.constant:
-            if not _moves(left, name):
+            if not has_iterator(left, (name,)):
                 return False
             moved = True
     return moved
-
-
-def _moves(index: Expr, name: str) -> bool:
-    return any(isinstance(part, Iter) and part.name == name for part in walk(index))

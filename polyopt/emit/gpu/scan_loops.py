@@ -7,8 +7,8 @@ others run in order.
 from __future__ import annotations
 
 from polyopt.dataclass import replace
-from polyopt.emit.nodes import nested, with_nested
 from polyopt.ir.loops import Body, For, LoopKind, Node
+from polyopt.ir.nodes import map_bodies
 from polyopt.ir.scan import NoScan, scan_of
 
 _ALONE = (LoopKind.THREAD, LoopKind.PARALLEL)
@@ -25,7 +25,7 @@ def _selected(node: Node, is_alone: bool) -> Node:
         is_alone = is_alone or node.kind in _ALONE
         if node.kind is LoopKind.SCAN and (is_alone or not _is_scan(node)):
             node = replace(node, kind=LoopKind.SEQUENTIAL)
-    return with_nested(node, tuple(select_scans(part, is_alone=is_alone) for part in nested(node)))
+    return map_bodies(node, select_scans, is_alone=is_alone)
 
 
 def _is_scan(loop: For) -> bool:

@@ -10,8 +10,7 @@ from math import prod
 
 from polyopt.dataclass import replace
 from polyopt.emit.gpu.each_block import block_of, under_grid
-from polyopt.emit.nodes import map_body, nested, with_nested
-from polyopt.emit.regions import nodes
+from polyopt.emit.nodes import map_body
 from polyopt.ir.array import Array, Role
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Load, add, integer, sub
 from polyopt.ir.linear import normalize
@@ -25,6 +24,7 @@ from polyopt.ir.loops import (
     Node,
     Space,
 )
+from polyopt.ir.nodes import all_nodes, map_bodies
 from polyopt.ir.types import DType
 
 MAX_SHARED = 48 * 1024
@@ -46,7 +46,7 @@ def bytes_of(array: Array) -> int:
 
 def shared_arrays(body: Body) -> list[Array]:
     """Return the arrays that are declared in a body for all threads of a block."""
-    found = (node for node in nodes(body) if isinstance(node, DeclareArray))
+    found = (node for node in all_nodes(body) if isinstance(node, DeclareArray))
     return [node.array for node in found if node.space is Space.SHARED]
 
 
@@ -56,7 +56,7 @@ def _host(body: Body, arrays: list[Array]) -> Body:
         if isinstance(node, Kernel):
             result += _spilled(node, arrays)
         else:
-            result.append(with_nested(node, tuple(_host(part, arrays) for part in nested(node))))
+            result.append(map_bodies(node, _host, arrays))
     return tuple(result)
 
 
@@ -107,6 +107,5 @@ def _undeclared(body: Body, array: str) -> Body:
     result: list[Node] = []
     for node in body:
         if not (isinstance(node, DeclareArray) and node.array.name == array):
-            parts = (_undeclared(part, array) for part in nested(node))
-            result.append(with_nested(node, tuple(parts)))
+            result.append(map_bodies(node, _undeclared, array))
     return tuple(result)

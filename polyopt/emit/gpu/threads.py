@@ -14,8 +14,6 @@ from polyopt.dataclass import replace
 from polyopt.emit.gpu.distribution import directly_inside, distribute_loop, has_loop, in_order
 from polyopt.emit.gpu.nests import Unbounded, extent, spans
 from polyopt.emit.gpu.uniform_bounds import with_uniform_bounds
-from polyopt.emit.nodes import nested, with_nested
-from polyopt.emit.regions import nodes
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -28,7 +26,6 @@ from polyopt.ir.expr import (
     integer,
     loads,
     operands,
-    walk,
 )
 from polyopt.ir.loops import (
     Barrier,
@@ -42,6 +39,8 @@ from polyopt.ir.loops import (
     SetLocal,
     Space,
 )
+from polyopt.ir.names import has_iterator
+from polyopt.ir.nodes import all_nodes, bodies, map_bodies
 from polyopt.ir.types import DType
 
 STRIP = 256
@@ -77,13 +76,12 @@ def _node(node: Node, taken: set[str], around: tuple[For, ...]) -> Body:
             inside = block_body(node.body, taken, (*around, node))
             return (replace(_ordered(node), body=inside),)
         case _:
-            inner = tuple(block_body(part, taken, around) for part in nested(node))
-            return (with_nested(node, inner),)
+            return (map_bodies(node, block_body, taken, around),)
 
 
 def _is_alone(loop: For) -> bool:
     """Tell whether one thread runs a loop as well as all, of which the first assigns."""
-    inside = list(nodes((loop,)))
+    inside = list(all_nodes((loop,)))
     free = not any(isinstance(n, Declare | DeclareArray | SetLocal | Barrier) for n in inside)
     kinds = (LoopKind.THREAD, LoopKind.PARALLEL, LoopKind.MATRIX, LoopKind.SCAN)
     return free and not any(isinstance(n, For) and n.kind in kinds for n in inside)
@@ -99,7 +97,7 @@ def thread_body(body: Body) -> Body:
     """Return what one thread runs for `body`."""
     result: list[Node] = []
     for node in body:
-        inner = with_nested(node, tuple(thread_body(part) for part in nested(node)))
+        inner = map_bodies(node, thread_body)
         result.append(_ordered(inner) if isinstance(inner, For) else inner)
     return tuple(result)
 
@@ -114,7 +112,7 @@ def share_arrays(body: Body) -> Body:
             case DeclareArray(space=Space.LOCAL):
                 result.append(replace(node, space=Space.SHARED))
             case _:
-                result.append(with_nested(node, tuple(share_arrays(part) for part in nested(node))))
+                result.append(map_bodies(node, share_arrays))
     return tuple(result)
 
 
@@ -237,7 +235,7 @@ def _under(
 
 def _uses(loop: For, iters: frozenset[str]) -> bool:
     bounds = (loop.lower, loop.upper)
-    return any(isinstance(p, Iter) and p.name in iters for bound in bounds for p in walk(bound))
+    return any(has_iterator(bound, iters) for bound in bounds)
 
 
 def _extent(loop: For) -> int | None:
@@ -286,5 +284,5 @@ def outermost_nests(body: Body) -> Iterator[For]:
         if isinstance(node, For) and node.kind is LoopKind.THREAD:
             yield node
         else:
-            for part in nested(node):
+            for part in bodies(node):
                 yield from outermost_nests(part)

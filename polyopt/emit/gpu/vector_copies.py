@@ -15,9 +15,10 @@ from polyopt.emit.gpu.declarations import WIDE
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.expressions import KernelPrinter
 from polyopt.emit.helpers import Helper, HelperKind
-from polyopt.ir.expr import Compare, Const, Expr, Iter, Load, add, integer, substitute, walk
+from polyopt.ir.expr import Compare, Const, Expr, Iter, Load, add, integer, substitute
 from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import Assign, For, Space
+from polyopt.ir.names import has_iterator
 from polyopt.ir.types import DType
 
 _PARTS = "xyzw"
@@ -59,12 +60,12 @@ class _Copy:
         if not load.index or (place.strides and place.strides[-1] != integer(1)):
             return False
         *outer, last = (self.printer.counted(i) for i in load.index)
-        if any(_mentions(i, self.count) for i in outer):
+        if any(has_iterator(i, (self.count,)) for i in outer):
             return False
         total = linear(last)
         declarations = [factor for atom, factor in total.terms if atom == Iter(self.count)]
         rest = [(atom, factor) for atom, factor in total.terms if atom != Iter(self.count)]
-        if declarations != [1] or any(_mentions(atom, self.count) for atom, _ in rest):
+        if declarations != [1] or any(has_iterator(atom, (self.count,)) for atom, _ in rest):
             return False
         if place.space is not Space.SHARED:
             return True
@@ -170,7 +171,3 @@ def _is_vector(dtype: DType, lanes: int, dialect: DeviceDialect, *, is_async: bo
 def _value(loop: For, number: int) -> Expr:
     """Return the iterator in iteration `number`."""
     return add(loop.lower, integer(loop.step * number))
-
-
-def _mentions(expr: Expr, name: str) -> bool:
-    return any(isinstance(part, Iter) and part.name == name for part in walk(expr))

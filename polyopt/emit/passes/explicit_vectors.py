@@ -11,10 +11,11 @@ from polyopt.dataclass import replace
 from polyopt.emit.lanes import NotVector, row_arrays, vector_dtype, vectorized
 from polyopt.emit.passes.nontemporal_stores import nontemporal_arrays
 from polyopt.emit.passes.rewriting import bottom_up, substituted, trip_count
-from polyopt.emit.regions import is_settled, nodes, written_arrays
+from polyopt.emit.regions import is_settled, written_arrays
 from polyopt.ir.expr import add, integer
 from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Assign, Body, For, LoopFunction, LoopKind, Node
+from polyopt.ir.nodes import all_nodes
 from polyopt.machine import Machine
 
 MAX_VECTORS = 8
@@ -53,7 +54,7 @@ def _vectors(loop: For, rows: frozenset[str], machine: Machine, past: frozenset[
         body = vectorized(loop, lanes, rows, choices=not past.isdisjoint(written_arrays(loop.body)))
     except NotVector:
         return (loop,)
-    if not any(isinstance(node, Assign) for node in nodes(body)):
+    if not any(isinstance(node, Assign) for node in all_nodes(body)):
         return (loop,)  # it only sets locals
     is_short = count is not None and count % lanes == 0 and count // lanes <= MAX_VECTORS
     is_short = is_short and is_settled(loop.lower, loop.body)

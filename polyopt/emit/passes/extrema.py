@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from polyopt.dataclass import replace
 from polyopt.emit.lanes import is_contiguous, row_arrays
-from polyopt.emit.nodes import nested, with_nested
 from polyopt.emit.passes.rewriting import trip_count
 from polyopt.emit.regions import is_settled
 from polyopt.ir.extremum import extremum_of
 from polyopt.ir.loops import Body, For, LoopFunction, LoopKind, Node
+from polyopt.ir.nodes import map_bodies
 
 LEAST = 16
 """Iterations below which lanes gain nothing."""
@@ -34,7 +34,7 @@ def vectorize_extrema(fn: LoopFunction) -> LoopFunction:
                 is_wanted = is_wanted and is_settled(node.upper, node.body)
                 return replace(node, kind=LoopKind.EXTREMUM) if is_wanted else node
             case _:
-                return with_nested(node, tuple(map(body, nested(node))))
+                return map_bodies(node, body)
 
     return replace(fn, body=body(fn.body))
 

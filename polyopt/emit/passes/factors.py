@@ -12,10 +12,11 @@ from __future__ import annotations
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.extents import extent_of
 from polyopt.emit.passes.rewriting import trip_count
-from polyopt.emit.passes.tiles import RegisterTile, is_contiguous, mentions, operands_of
+from polyopt.emit.passes.tiles import RegisterTile, is_contiguous, operands_of
 from polyopt.ir.expr import Expr, Iter, Load, integer, loads, sub
 from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Assign, Body, DeclareArray, LoopKind
+from polyopt.ir.names import has_iterator
 from polyopt.ir.scop import Array, Role
 from polyopt.machine import Machine
 
@@ -38,9 +39,11 @@ def factors(nest: RegisterTile, names: tuple[str, ...], machine: Machine) -> lis
         return []
     columns = {nest.lanes.iter, nest.block.iter}
     bounds = [bound for loop in (nest.rows, nest.depth) for bound in (loop.lower, loop.upper)]
-    if any(mentions(bound, columns) or loads(bound) for bound in bounds):
+    if any(has_iterator(bound, columns) or loads(bound) for bound in bounds):
         return []
-    if any(mentions(bound, {nest.tiles.iter}) for bound in (nest.block.lower, nest.block.upper)):
+    if any(
+        has_iterator(bound, {nest.tiles.iter}) for bound in (nest.block.lower, nest.block.upper)
+    ):
         return []  # where there are no columns, its elements may lie outside of the arrays
     target = nest.assign.target.array
 
@@ -48,8 +51,8 @@ def factors(nest: RegisterTile, names: tuple[str, ...], machine: Machine) -> lis
         parts = loads(expr)
         return (
             not isinstance(expr, Load)
-            and all(mentions(expr, {loop.iter}) for loop in (nest.depth, nest.rows))
-            and not mentions(expr, columns)
+            and all(has_iterator(expr, {loop.iter}) for loop in (nest.depth, nest.rows))
+            and not has_iterator(expr, columns)
             and all(load.array != target for load in parts)
             and not any(loads(index) for load in parts for index in load.index)
             and any(is_contiguous(expr, loop) for loop in (nest.depth, nest.rows))

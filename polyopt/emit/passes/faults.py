@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from polyopt.dataclass import replace
 from polyopt.emit.passes.rewriting import Names, bottom_up
-from polyopt.emit.regions import nodes
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -34,6 +33,7 @@ from polyopt.ir.loops import (
     Node,
     SetLocal,
 )
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.scop import Role
 from polyopt.ir.types import DType
 
@@ -55,7 +55,7 @@ def collect_faults(fn: LoopFunction) -> LoopFunction:
 
 def _collected(loop: For, arrays: frozenset[str], names: Names) -> Body:
     plain = (Assign, SetLocal, Declare, DeclareArray, If)
-    if not all(isinstance(node, plain) for node in nodes(loop.body)):
+    if not all(isinstance(node, plain) for node in all_nodes(loop.body)):
         return (loop,)
     flags: dict[Assign, Symbol] = {}
     body: list[Node] = []

@@ -10,9 +10,9 @@ loops that matrix instructions run.
 from __future__ import annotations
 
 from polyopt.dataclass import replace
-from polyopt.emit.nodes import nested, with_nested
 from polyopt.ir.expr import Call, Expr, MathFunc, Unary, UnaryOp, children, with_children
 from polyopt.ir.loops import Assign, For, LoopFunction, LoopKind, Node
+from polyopt.ir.nodes import map_inner
 from polyopt.ir.sums import SignedProduct, added_products, adds_product, sums_inside
 
 MOST = 4
@@ -28,8 +28,7 @@ def contract(fn: LoopFunction) -> LoopFunction:
             return node if stays else replace(node, value=_value(fn, node))
         if isinstance(node, For) and node.kind is LoopKind.MATRIX:
             return node
-        inner = tuple(tuple(map(renewed, part)) for part in nested(node))
-        return with_nested(node, inner) if inner else node
+        return map_inner(node, renewed)
 
     return replace(fn, body=tuple(map(renewed, fn.body)))
 

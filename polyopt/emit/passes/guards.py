@@ -11,7 +11,7 @@ from itertools import groupby
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.passes.rewriting import bottom_up
-from polyopt.emit.regions import declared_names, nodes, written_arrays
+from polyopt.emit.regions import declared_names, written_arrays
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -29,6 +29,8 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.loops import Assign, Body, For, If, LoopFunction, LoopKind, Node, SetLocal
+from polyopt.ir.names import depends_on_data, has_iterator
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.types import DType
 
 
@@ -105,7 +107,7 @@ def _is_fixed(condition: Expr, loop: For) -> bool:
     Elements are read early only where the loop runs at all: see `_before`.
     """
     changed = written_arrays(loop.body) | declared_names(loop.body)
-    changed |= {node.name for node in nodes(loop.body) if isinstance(node, SetLocal)}
+    changed |= {node.name for node in all_nodes(loop.body) if isinstance(node, SetLocal)}
     for part in walk(condition):
         match part:
             case Iter(name=name) if name == loop.iter:
@@ -123,11 +125,7 @@ def _is_fixed(condition: Expr, loop: For) -> bool:
 
 def is_index(condition: Expr) -> bool:
     """Tell whether a condition is on iterators and sizes alone."""
-    return not any(isinstance(part, Load | Symbol) for part in walk(condition))
-
-
-def _mentions(expr: Expr, name: str) -> bool:
-    return any(isinstance(part, Iter) and part.name == name for part in walk(expr))
+    return not depends_on_data(condition)
 
 
 def _conjuncts(condition: Expr) -> tuple[Expr, ...]:
@@ -161,7 +159,7 @@ def bounds_where(condition: Expr, loop: For) -> Bounds | None:
     value = linear(sub(condition.left, condition.right))
     factor = dict(value.terms).get(Iter(loop.iter), 0)
     rest = Linear(value.constant, tuple(t for t in value.terms if t[0] != Iter(loop.iter)))
-    if abs(factor) != 1 or any(_mentions(atom, loop.iter) for atom, _ in rest.terms):
+    if abs(factor) != 1 or any(has_iterator(atom, (loop.iter,)) for atom, _ in rest.terms):
         return None
     # factor * iter + rest op 0, that is iter op' limit
     limit = normalize(from_linear(Linear(-factor * rest.constant, _scaled(rest, -factor))))

@@ -10,9 +10,9 @@ from __future__ import annotations
 from polyopt.dataclass import replace
 from polyopt.emit.nodes import map_node
 from polyopt.emit.passes.rewriting import Names
-from polyopt.emit.regions import nodes
 from polyopt.ir.expr import Const, Expr, Load, Param, Symbol, children, is_function, walk
 from polyopt.ir.loops import Declare, For, LoopFunction, Node
+from polyopt.ir.nodes import all_nodes
 
 
 def hoist_invariants(fn: LoopFunction) -> LoopFunction:
@@ -29,7 +29,7 @@ def hoist_invariants(fn: LoopFunction) -> LoopFunction:
 
 
 def _with_numbers(node: Node, own: frozenset[str], names: Names, found: dict[Expr, Symbol]) -> Node:
-    if not any(isinstance(part, For) for part in nodes((node,))):
+    if not any(isinstance(part, For) for part in all_nodes((node,))):
         return node
 
     def rule(part: Expr) -> Expr | None:

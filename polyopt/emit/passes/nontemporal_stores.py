@@ -16,7 +16,7 @@ from itertools import chain
 from polyopt.dataclass import replace
 from polyopt.emit.lanes import is_contiguous, is_unit_stride, row_arrays
 from polyopt.emit.passes.rewriting import Names, bottom_up, trip_count
-from polyopt.emit.regions import expressions, nodes, whole_arrays, written_arrays
+from polyopt.emit.regions import expressions, whole_arrays, written_arrays
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -35,6 +35,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Assign, Body, Declare, For, If, LoopFunction, LoopKind, Node, While
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.types import DType
 from polyopt.machine import Machine
@@ -177,7 +178,7 @@ def _stores(
 
 def _loads(body: Body) -> Iterator[Load | VectorLoad]:
     """Yield what `body` reads, not what it writes."""
-    for node in nodes(body):
+    for node in all_nodes(body):
         values = (node.value, *node.target.index) if isinstance(node, Assign) else expressions(node)
         parts = chain.from_iterable(map(walk, values))
         yield from (part for part in parts if isinstance(part, Load | VectorLoad))
@@ -185,7 +186,7 @@ def _loads(body: Body) -> Iterator[Load | VectorLoad]:
 
 def _read(nest: Node) -> set[str]:
     """Return the arrays that a nest reads or passes as a whole."""
-    whole = {name for node in nodes((nest,)) for name in whole_arrays(node)}
+    whole = {name for node in all_nodes((nest,)) for name in whole_arrays(node)}
     return whole | {load.array for load in _loads((nest,))}
 
 

@@ -14,10 +14,10 @@ from polyopt.emit.lanes import row_arrays
 from polyopt.emit.passes.guards import bounds_where, is_index
 from polyopt.emit.passes.rewriting import bottom_up, trip_count
 from polyopt.emit.passes.row_recurrences import row_recurrence
-from polyopt.emit.regions import nodes
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, add, integer, operands, sub
 from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Assign, Body, For, If, LoopFunction, LoopKind, Node
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.types import DType
 from polyopt.machine import Machine
 
@@ -37,9 +37,9 @@ def vectorize_across_rows(fn: LoopFunction, machine: Machine) -> LoopFunction:
 
 
 def _marked(loop: For, rows: frozenset[str], machine: Machine) -> Body:
-    if not any(isinstance(n, For) and n.kind is LoopKind.VECTOR for n in nodes(loop.body)):
+    if not any(isinstance(n, For) and n.kind is LoopKind.VECTOR for n in all_nodes(loop.body)):
         return (loop,)
-    sizes = {n.target.dtype.size for n in nodes(loop.body) if isinstance(n, Assign)}
+    sizes = {n.target.dtype.size for n in all_nodes(loop.body) if isinstance(n, Assign)}
     lanes = machine.vector_bytes // max(sizes, default=machine.vector_bytes)
     steps = trip_count(loop)
     if lanes < 2 or (steps is not None and steps < lanes):

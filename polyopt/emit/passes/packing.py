@@ -18,17 +18,11 @@ from math import prod
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.extents import extent_of
-from polyopt.emit.nodes import map_node, nested, with_nested
+from polyopt.emit.nodes import map_node
 from polyopt.emit.passes.disjoint import Element, LoopBox
 from polyopt.emit.passes.factors import factors
 from polyopt.emit.passes.rewriting import trip_count
-from polyopt.emit.passes.tiles import (
-    RegisterTile,
-    is_contiguous,
-    mentions,
-    operands_of,
-    register_nest,
-)
+from polyopt.emit.passes.tiles import RegisterTile, is_contiguous, operands_of, register_nest
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -38,7 +32,6 @@ from polyopt.ir.expr import (
     Expr,
     Iter,
     Load,
-    Symbol,
     add,
     integer,
     loads,
@@ -65,6 +58,8 @@ from polyopt.ir.loops import (
     SetLocal,
     updated,
 )
+from polyopt.ir.names import has_iterator, symbols
+from polyopt.ir.nodes import bodies, map_bodies, map_inner
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.types import DType
 from polyopt.machine import Machine
@@ -107,8 +102,7 @@ def _inside(body: Body, around: tuple[For, ...], taken: set[str], machine: Machi
             kept += (p for p in packs if nest.block is not None and p.condition is None)
             continue
         inner = (*around, node) if isinstance(node, For) else around
-        parts = tuple(_inside(part, inner, taken, machine) for part in nested(node))
-        found.append(with_nested(node, parts) if parts else node)
+        found.append(map_bodies(node, _inside, inner, taken, machine))
     for place, nest in alone.values():
         found[place] = If(_has_tiles(nest), (found[place],))
     first = next((s for s in starts if s.is_shared(alone)), None)
@@ -188,10 +182,10 @@ class _Packed:
         if isinstance(node, Assign) and node.target.array in self.arrays:
             return False
         if isinstance(node, SetLocal | Declare):
-            names = {part.name for part in walk(self.load) if isinstance(part, Symbol)}
+            names = symbols(self.load)
             if node.name in names:
                 return False
-        return all(self.stays(inner) for part in nested(node) for inner in part)
+        return all(self.stays(inner) for part in bodies(node) for inner in part)
 
     def read_in(
         self, node: Node, inside: tuple[For, ...] = (), known: tuple[Expr, ...] = ()
@@ -211,8 +205,7 @@ class _Packed:
             if node.target.array not in self.arrays and self._covers(inside, known):
                 return map_node(node, partial(_exchanged, self.load, self.cell))
             return node
-        parts = tuple(tuple(self.read_in(n, inside, known) for n in part) for part in nested(node))
-        return with_nested(node, parts) if parts else node
+        return map_inner(node, self.read_in, inside, known)
 
     def _covers(self, inside: tuple[For, ...], known: tuple[Expr, ...]) -> bool:
         """Tell whether loops stay within those that filled the panels, where `known` holds."""
@@ -248,7 +241,7 @@ def _packs(
     """Return the operands of a nest that are packed; their arrays get names not in `taken`."""
     inner = {nest.tiles.iter, nest.rows.iter}
     bounds = [bound for loop in nest.panel for bound in (loop.lower, loop.upper)]
-    if any(mentions(bound, inner) or loads(bound) for bound in bounds):
+    if any(has_iterator(bound, inner) or loads(bound) for bound in bounds):
         return []
     sides = [extent_of(loop) for loop in nest.panel[:-1]]
     known = [side for side in sides if side is not None]
@@ -269,7 +262,7 @@ def _packs(
     for load in _shared(nest, around, inner):
         if elements * load.dtype.size > most:
             continue
-        varying = next(x for x in loads(load) if mentions(x, {nest.lanes.iter}))
+        varying = next(x for x in loads(load) if has_iterator(x, {nest.lanes.iter}))
         name = _fresh(f"{varying.array}_panel", taken)
         taken.add(name)
         cell = Load(name, index, load.dtype)
@@ -336,12 +329,12 @@ def _shared(nest: RegisterTile, around: tuple[For, ...], inner: set[str]) -> lis
 
     def stays(load: Load) -> bool:
         own = any(read.array == target.array for read in loads(load))
-        in_place = own and mentions(load, {nest.lanes.iter}) and is_contiguous(load, nest.lanes)
+        in_place = own and has_iterator(load, {nest.lanes.iter}) and is_contiguous(load, nest.lanes)
         return not own or not (in_place or _is_overwritten(load, nest, around))
 
     def is_operand(expr: Expr) -> bool:
-        depends = all(mentions(expr, {loop.iter}) for loop in (nest.depth, nest.lanes))
-        if not depends or mentions(expr, inner) or expr.dtype is DType.BOOL:
+        depends = all(has_iterator(expr, {loop.iter}) for loop in (nest.depth, nest.lanes))
+        if not depends or has_iterator(expr, inner) or expr.dtype is DType.BOOL:
             return False
         return all(map(stays, loads(expr)))
 

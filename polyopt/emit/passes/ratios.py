@@ -8,10 +8,11 @@ Leaves: every other operation.
 from __future__ import annotations
 
 from polyopt.dataclass import replace
-from polyopt.emit.nodes import map_node, nested, with_nested
-from polyopt.emit.regions import declared_names, nodes
+from polyopt.emit.nodes import own_mapped
+from polyopt.emit.regions import declared_names
 from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, Symbol, is_function, rewrite, walk
 from polyopt.ir.loops import Assign, Body, For, LoopFunction, Node, SetLocal
+from polyopt.ir.nodes import all_nodes, map_bodies
 
 
 def settle_ratios(fn: LoopFunction) -> LoopFunction:
@@ -25,11 +26,6 @@ def _settled(body: Body, loop: For | None) -> Body:
 
 
 def _node(node: Node, loop: For | None, changing: frozenset[str] | None) -> Node:
-    inner = nested(node)
-    around = node if isinstance(node, For) else loop
-    parts = tuple(_settled(part, around) for part in inner)
-    alone = with_nested(node, tuple(() for _ in inner)) if inner else node
-
     def rule(part: Expr) -> Expr | None:
         if not isinstance(part, Binary) or part.op is not BinaryOp.RATIO:
             return None
@@ -38,8 +34,8 @@ def _node(node: Node, loop: For | None, changing: frozenset[str] | None) -> Node
         left, right = rewrite(part.left, rule), rewrite(part.right, rule)
         return Binary(BinaryOp.DIV, left, right, part.dtype)
 
-    own = map_node(alone, rule)
-    return with_nested(own, parts) if parts else own
+    around = node if isinstance(node, For) else loop
+    return own_mapped(map_bodies(node, _settled, around), rule)
 
 
 def _is_kept(divisor: Expr, changing: frozenset[str]) -> bool:
@@ -51,7 +47,7 @@ def _is_kept(divisor: Expr, changing: frozenset[str]) -> bool:
 def _changing(loop: For) -> frozenset[str]:
     """Return the names of what a loop steps, declares or sets: iterators, locals, arrays."""
     found = {loop.iter, *declared_names(loop.body)}
-    for node in nodes(loop.body):
+    for node in all_nodes(loop.body):
         match node:
             case Assign():
                 found.add(node.target.array)

@@ -12,12 +12,12 @@ from functools import partial
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.lanes import is_contiguous, row_arrays
-from polyopt.emit.nodes import map_node, nested, with_nested
+from polyopt.emit.nodes import map_node
 from polyopt.emit.passes.disjoint import LoopBox
 from polyopt.emit.passes.rewriting import Names, trip_count
 from polyopt.emit.passes.scalar_replacement import Cell
 from polyopt.emit.passes.unroll import unrolled
-from polyopt.emit.regions import declared_names, nodes
+from polyopt.emit.regions import declared_names
 from polyopt.ir.choice import chosen
 from polyopt.ir.clock import checkpoint
 from polyopt.ir.expr import (
@@ -47,6 +47,7 @@ from polyopt.ir.loops import (
     SetLocal,
     While,
 )
+from polyopt.ir.nodes import all_nodes, map_bodies
 from polyopt.ir.scop import Role
 from polyopt.ir.types import DType
 
@@ -89,8 +90,7 @@ def _inside(
     for node in body:
         checkpoint()
         loops = (*around, node) if isinstance(node, For) else around
-        parts = tuple(_inside(part, loops, rule) for part in nested(node))
-        found += rule(with_nested(node, parts) if parts else node, around)
+        found += rule(map_bodies(node, _inside, loops, rule), around)
     return tuple(found)
 
 
@@ -104,7 +104,7 @@ def _with_copies(loop: For, names: Names) -> For:
 
 
 def _found_reduction(body: Body) -> bool:
-    return any(isinstance(node, For) and node.reductions for node in nodes(body))
+    return any(isinstance(node, For) and node.reductions for node in all_nodes(body))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def _on_lanes(
     """Return a VECTOR loop inside others with its accumulators as reductions, or in order."""
     own = declared_names(loop.body)
     found: dict[Load | Symbol, list[BinaryOp | None]] = {}
-    for node in nodes(loop.body):
+    for node in all_nodes(loop.body):
         target: Load | Symbol
         match node:
             case Assign(target=Load() as target) if target.array in faults:
@@ -204,7 +204,9 @@ def _uses(expr: Expr, target: Expr) -> bool:
 def _is_supported(accumulator: _Accumulator, box: LoopBox) -> bool:
     """Tell whether one local can stand for the accumulator while the last loop of `box` runs."""
     target, loop = accumulator.target, box.loops[-1]
-    if accumulator.op is None or any(isinstance(node, For | While) for node in nodes(loop.body)):
+    if accumulator.op is None or any(
+        isinstance(node, For | While) for node in all_nodes(loop.body)
+    ):
         return False
     if target.dtype is DType.BOOL:
         return False
@@ -225,7 +227,7 @@ def _cell(access: Load | VectorLoad) -> Cell:
 
 
 def _accesses(body: Body, array: str) -> set[Load | VectorLoad]:
-    targets = [node.target for node in nodes(body) if isinstance(node, Assign)]
+    targets = [node.target for node in all_nodes(body) if isinstance(node, Assign)]
     parts = [part for expr in (*targets, *_values(body)) for part in walk(expr)]
     return {p for p in parts if isinstance(p, Load | VectorLoad) and p.array == array}
 
@@ -233,7 +235,7 @@ def _accesses(body: Body, array: str) -> set[Load | VectorLoad]:
 def _values(body: Body) -> list[Expr]:
     """Return the expressions that the nodes read; of a target only its subscripts."""
     found: list[Expr] = []
-    for node in nodes(body):
+    for node in all_nodes(body):
         match node:
             case Assign():
                 found += [*node.target.index, node.value]

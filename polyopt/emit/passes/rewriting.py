@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from polyopt.dataclass import replace
-from polyopt.emit.nodes import map_node, nested, with_nested
-from polyopt.emit.regions import declared_names, nodes
+from polyopt.emit.nodes import map_node
+from polyopt.emit.regions import declared_names
 from polyopt.ir.clock import checkpoint
 from polyopt.ir.expr import Expr, Iter, Load, Symbol, VectorLoad, rewrite, sub
 from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import Body, Declare, DeclareArray, For, LoopFunction, Node, SetLocal
+from polyopt.ir.nodes import all_nodes, map_bodies, map_inner
 
 
 def bottom_up(body: Body, rule: Callable[[Node], Body]) -> Body:
@@ -21,8 +22,7 @@ def bottom_up(body: Body, rule: Callable[[Node], Body]) -> Body:
     found: list[Node] = []
     for node in body:
         checkpoint()
-        inner = tuple(bottom_up(part, rule) for part in nested(node))
-        found += rule(with_nested(node, inner) if inner else node)
+        found += rule(map_bodies(node, bottom_up, rule))
     return tuple(found)
 
 
@@ -43,8 +43,7 @@ def substituted(body: Body, values: Mapping[str, Expr]) -> Body:
 
 
 def _tidy_bounds(node: Node) -> Node:
-    inner = tuple(tuple(_tidy_bounds(n) for n in part) for part in nested(node))
-    node = with_nested(node, inner) if inner else node
+    node = map_inner(node, _tidy_bounds)
     if isinstance(node, For):
         return replace(node, lower=normalize(node.lower), upper=normalize(node.upper))
     return node
@@ -120,4 +119,4 @@ class Names:
 
 def statements(body: Body) -> int:
     """Return how many nodes `body` has, all depths together."""
-    return sum(1 for _ in nodes(body))
+    return sum(1 for _ in all_nodes(body))

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.nodes import map_node, nested, with_nested
+from polyopt.emit.nodes import map_node
 from polyopt.emit.passes.disjoint import LoopBox
 from polyopt.emit.passes.rewriting import Names, trip_count
 from polyopt.ir.clock import checkpoint
 from polyopt.ir.expr import Compare, CompareOp, Expr, Iter, Load, Symbol, VectorLoad, walk
 from polyopt.ir.loops import Assign, Body, Declare, For, If, LoopFunction, LoopKind, Node, SetLocal
+from polyopt.ir.nodes import map_bodies
 from polyopt.ir.scop import Role
 
 
@@ -44,8 +45,7 @@ def _inside(body: Body, loops: tuple[For, ...], names: Names, shared: frozenset[
     for node in body:
         checkpoint()
         around = (*loops, node) if isinstance(node, For) else loops
-        inner = tuple(_inside(part, around, names, shared) for part in nested(node))
-        node = with_nested(node, inner) if inner else node
+        node = map_bodies(node, _inside, around, names, shared)
         if isinstance(node, For) and node.kind is LoopKind.SEQUENTIAL:
             found += _replaced(node, LoopBox(around), names, shared)
         else:

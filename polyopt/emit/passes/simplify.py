@@ -33,29 +33,19 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import (
-    AllocateArray,
     Assign,
-    AwaitCopies,
-    Barrier,
     Body,
-    Break,
-    CallLibrary,
-    Comment,
-    CommitCopies,
     Declare,
-    DeclareArray,
-    Fail,
     For,
     If,
-    Kernel,
     LoopFunction,
     Node,
     SetLocal,
     While,
 )
+from polyopt.ir.nodes import map_bodies
 from polyopt.ir.source import SizeOf
 from polyopt.ir.types import DType
-from polyopt.never import assert_never
 
 
 def simplify(fn: LoopFunction) -> LoopFunction:
@@ -85,17 +75,8 @@ def _node(node: Node, ranges: Ranges, names: Names) -> Body:
             return (While(condition, _body(node.body, ranges, names)),)
         case Assign() | Declare() | SetLocal():
             return (map_node(node, lambda part: _subscripted(part, ranges)),)
-        case DeclareArray() | Comment():
-            return (node,)
-        case Break() | Fail() | AllocateArray() | CallLibrary() | Barrier():
-            return (node,)
-        case CommitCopies() | AwaitCopies():
-            return (node,)
-        case Kernel():
-            finish = _body(node.finish, ranges, names)
-            return (replace(node, body=_body(node.body, ranges, names), finish=finish),)
         case _:
-            assert_never(node)
+            return (map_bodies(node, _body, ranges, names),)
 
 
 def _subscripted(part: Expr, ranges: Ranges) -> Expr | None:

@@ -25,6 +25,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.linear import linear
 from polyopt.ir.loops import Assign, For, LoopKind, Node
+from polyopt.ir.names import has_iterator
 
 _MADE_OF = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.DIV, BinaryOp.RATIO)
 
@@ -100,18 +101,13 @@ def is_arithmetic(expr: Expr) -> bool:
             return False
 
 
-def mentions(expr: Expr, names: set[str]) -> bool:
-    """Tell whether an iterator of `names` is in an expression."""
-    return any(isinstance(part, Iter) and part.name in names for part in walk(expr))
-
-
 def is_contiguous(expr: Expr, loop: For) -> bool:
     """Tell whether elements that vary along a loop lie side by side along it."""
     found = (part for part in walk(expr) if isinstance(part, Load))
-    return all(_is_side_by_side(load, loop) for load in found if mentions(load, {loop.iter}))
+    return all(_is_side_by_side(load, loop) for load in found if has_iterator(load, {loop.iter}))
 
 
 def _is_side_by_side(load: Load, loop: For) -> bool:
     *outer, last = load.index
     step = dict(linear(last).terms).get(Iter(loop.iter))
-    return step == 1 and not any(mentions(i, {loop.iter}) for i in outer)
+    return step == 1 and not any(has_iterator(i, {loop.iter}) for i in outer)

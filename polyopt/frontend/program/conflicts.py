@@ -21,7 +21,8 @@ from polyopt.frontend.program.statement_domains import (
     size_context,
 )
 from polyopt.ir.affine import NotAffine, index_map
-from polyopt.ir.expr import Const, Expr, Iter, Load, Select, children, loads, rewrite, walk
+from polyopt.ir.expr import Const, Expr, Load, Select, children, loads, rewrite
+from polyopt.ir.names import iterators
 
 
 def directions(
@@ -61,7 +62,7 @@ def taken_before(
         dict.fromkeys(
             part
             for part in _always_read(value)
-            if part.array == target.array and part != target and not names <= _iterators(part)
+            if part.array == target.array and part != target and not names <= iterators(part)
         )
     )
     if not chosen or not all(is_affine(part) for read in chosen for part in read.index):
@@ -86,10 +87,6 @@ def _always_read(value: Expr) -> Iterator[Load]:
         case _:
             for part in children(value):
                 yield from _always_read(part)
-
-
-def _iterators(value: Expr) -> set[str]:
-    return {part.name for part in walk(value) if isinstance(part, Iter)}
 
 
 def overlaps(b: Builder, loops: Sequence[Loop], target: Load, value: Expr) -> bool:

@@ -26,6 +26,7 @@ from polyopt.frontend.values.values import Index, Tensor, iterators, remapped
 from polyopt.ir.expr import Binary, BinaryOp, CompareOp, Const, Expr, Iter, Param, integer, walk
 from polyopt.ir.integers import evaluate
 from polyopt.ir.linear import Linear, from_linear, linear
+from polyopt.ir.names import params
 from polyopt.ir.showing import show
 
 ONE = integer(1)
@@ -142,7 +143,7 @@ def _is_single(extent: Expr) -> bool:
     """Tell whether an extent is 1 or, where its array is short, 0: that of `A[:, 0:1]`."""
     if extent == ONE:
         return True
-    sizes = {part.name for part in walk(extent) if isinstance(part, Param)}
+    sizes = params(extent)
     if len(sizes) != 1 or any(isinstance(part, Iter) for part in walk(extent)):
         return False
     (size,) = sizes

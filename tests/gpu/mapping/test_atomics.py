@@ -19,11 +19,11 @@ from polyopt.frontend import build
 from polyopt.frontend.syntax.argtypes import ArrayType
 from polyopt.ir.expr import Binary, BinaryOp, Load, integer
 from polyopt.ir.loops import Assign, For, Kernel, LoopFunction, LoopKind
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.program import Program
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 from polyopt.proof.certification import certify
-from polyopt.proof.nodes import all_nodes
 from polyopt.schedule.schedule import source_schedule
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
 from polyopt.transforms import Atomic, parse_steps

@@ -9,10 +9,10 @@ import pytest
 
 from polyopt.emit.gpu import device_loops
 from polyopt.emit.lower import lower
-from polyopt.emit.regions import nodes
 from polyopt.frontend import build
 from polyopt.frontend.syntax.argtypes import ArrayType
 from polyopt.ir.loops import DeclareArray, Kernel, Space
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.showing import show
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
@@ -33,7 +33,7 @@ ALL = [programs.product, programs.turned, programs.batches, programs.gram, progr
 
 def shared(schedule: Schedule) -> dict[str, str]:
     loops = lower(schedule, as_program(schedule.scop))
-    found = [n for n in nodes(loops.body) if isinstance(n, DeclareArray)]
+    found = [n for n in all_nodes(loops.body) if isinstance(n, DeclareArray)]
     shapes = {n.array.name: n.array.shape for n in found if n.space is Space.SHARED}
     return {name: "x".join(map(show, shape)) for name, shape in shapes.items()}
 
@@ -80,11 +80,11 @@ def kernels(function: Callable[..., object], *ranks: int) -> list[Kernel]:
     program = build(function, types)
     schedule = auto_schedule_gpu(program.scop, GpuModel())
     loops = device_loops(lower(schedule, program))
-    return [node for node in nodes(loops.body) if isinstance(node, Kernel)]
+    return [node for node in all_nodes(loops.body) if isinstance(node, Kernel)]
 
 
 def registers(kernel: Kernel) -> list[str]:
-    found = (n for n in nodes(kernel.body) if isinstance(n, DeclareArray))
+    found = (n for n in all_nodes(kernel.body) if isinstance(n, DeclareArray))
     return ["x".join(map(show, n.array.shape)) for n in found if n.space is Space.REGISTER]
 
 

@@ -17,8 +17,8 @@ from polyopt.frontend import build
 from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.ir.expr import Iter, Load
 from polyopt.ir.loops import Assign, Barrier, Body, Kernel, LoopFunction
+from polyopt.ir.nodes import all_nodes, map_bodies
 from polyopt.proof.certification import certify
-from polyopt.proof.nodes import all_nodes, bodies, with_bodies
 from polyopt.schedule.schedule import source_schedule
 from polyopt.transforms import Finish, parse_steps
 from tests.checks import assert_round_trip
@@ -122,7 +122,7 @@ def in_finish(body: Body, change: Callable[[Body], Body]) -> Body:
 
 def without_barriers(body: Body) -> Body:
     kept = (node for node in body if not isinstance(node, Barrier))
-    return tuple(with_bodies(n, tuple(map(without_barriers, bodies(n)))) for n in kept)
+    return tuple(map_bodies(n, without_barriers) for n in kept)
 
 
 def of_its_block(body: Body) -> Body:

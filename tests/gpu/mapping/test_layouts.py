@@ -7,9 +7,9 @@ import pytest
 
 import polyopt as po
 from polyopt.emit.lower import lower
-from polyopt.emit.regions import nodes
 from polyopt.errors import ScheduleError
 from polyopt.ir.loops import DeclareArray
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.showing import show
 from polyopt.schedule import source_schedule
 from polyopt.transforms import Dimension, Pack, Tile, parse_steps
@@ -49,7 +49,7 @@ def test_same_results():
 def test_padding_stays_where_the_copy_is_small():
     scop = scops.gemm()
     loops = lower(source_schedule(scop).apply(TILED, TRANSPOSED), as_program(scop))
-    (copy,) = (n for n in nodes(loops.body) if isinstance(n, DeclareArray))
+    (copy,) = (n for n in all_nodes(loops.body) if isinstance(n, DeclareArray))
     assert [show(extent) for extent in copy.array.shape] == ["2", "7"]
 
 

@@ -21,13 +21,13 @@ from polyopt.frontend import build
 from polyopt.frontend.syntax.argtypes import ArrayType
 from polyopt.ir.expr import BinaryOp, integer
 from polyopt.ir.loops import Assign, Gathered, Kernel, LoopFunction, Node
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.program import Program
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 from polyopt.proof.certificate import Verdict
 from polyopt.proof.certification import certify
 from polyopt.proof.kernels import check_kernels
-from polyopt.proof.nodes import all_nodes
 from polyopt.report.launches import launches
 from polyopt.runtime.device.resources import resources_of
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu

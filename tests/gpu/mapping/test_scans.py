@@ -23,12 +23,12 @@ from polyopt.hosting.devices import provider_for
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Load, integer
 from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import Assign, Barrier, Body, For, Kernel, LoopFunction, LoopKind
+from polyopt.ir.nodes import all_nodes, bodies, map_bodies, with_bodies
 from polyopt.ir.program import Program
 from polyopt.ir.scan import NoScan, scan_of
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 from polyopt.proof.certification import certify
-from polyopt.proof.nodes import all_nodes, bodies, with_bodies
 from polyopt.runtime.device.provider import Log, Module, no_log
 from polyopt.schedule.reductions import reassociated
 from polyopt.schedule.schedule import source_schedule
@@ -211,7 +211,7 @@ def loops_of(program: Program, steps: str) -> LoopFunction:
 
 
 def edited(body: Body, change: Callable[[Any], Any]) -> Body:
-    inner = (with_bodies(n, tuple(edited(p, change) for p in bodies(n))) for n in body)
+    inner = (map_bodies(n, edited, change) for n in body)
     return tuple(map(change, inner))
 
 

@@ -22,9 +22,9 @@ from polyopt.ir.loops import (
     Node,
     Space,
 )
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.showing import show
 from polyopt.proof import certify
-from polyopt.proof.nodes import all_nodes
 from polyopt.schedule import source_schedule
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
 from polyopt.strategy.gpu.thread_coarsening import iterations_per_thread, loads_per_thread

@@ -25,10 +25,10 @@ from polyopt.ir.array import Turn
 from polyopt.ir.expr import Expr, Iter, add, integer, mul
 from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import Body, DeclareArray, LoopFunction
+from polyopt.ir.nodes import map_bodies
 from polyopt.ir.program import Program
 from polyopt.proof import certify
 from polyopt.proof.certificate import Verdict
-from polyopt.proof.nodes import bodies, with_bodies
 from polyopt.report.padding import paddings
 from polyopt.schedule.reductions import reassociated, rounding
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu, fragment_rows
@@ -164,7 +164,7 @@ def test_what_moves_whole_blocks_or_inside_a_group_is_left_out() -> None:
 def swizzled_by(body: Body, turn: Turn) -> Body:
     found = []
     for node in body:
-        node = with_bodies(node, tuple(swizzled_by(part, turn) for part in bodies(node)))
+        node = map_bodies(node, swizzled_by, turn)
         if isinstance(node, DeclareArray) and node.array.turn is not None:
             node = replace(node, array=replace(node.array, turn=turn))
         found.append(node)

@@ -17,12 +17,12 @@ from polyopt.hosting import load_program, provider_for
 from polyopt.ir.expr import Load, integer, sub
 from polyopt.ir.host import DeviceProgram
 from polyopt.ir.loops import Assign, Body, DeclareArray, For, Kernel, LoopFunction, Node, Space
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.showing import show
 from polyopt.pipeline import compile_program
 from polyopt.proof import certify
 from polyopt.proof.barriers import check_synchronisation
 from polyopt.proof.certificate import Verdict
-from polyopt.proof.nodes import all_nodes
 from polyopt.proof.paths import Path
 from polyopt.runtime.device.provider import Provider
 from polyopt.schedule import Schedule, source_schedule

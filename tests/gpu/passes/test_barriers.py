@@ -10,9 +10,9 @@ import pytest
 
 from polyopt.emit.gpu.barriers import place_barriers
 from polyopt.ir.loops import Barrier, Body, Kernel, LoopFunction, Node, Scope
+from polyopt.ir.nodes import all_nodes, map_bodies
 from polyopt.proof.barriers import check_synchronisation
 from polyopt.proof.certificate import Verdict
-from polyopt.proof.nodes import all_nodes, bodies, with_bodies
 from polyopt.proof.paths import Path
 from tests.gpu.passes.drawn import drawn
 from tests.gpu.passes.races import races
@@ -35,7 +35,7 @@ def without_barrier(body: Body, number: int) -> Body:
                 left[0] -= 1
                 if left[0] == -1:
                     continue
-            kept.append(with_bodies(node, tuple(visit(inner) for inner in bodies(node))))
+            kept.append(map_bodies(node, visit))
         return tuple(kept)
 
     return visit(body)
@@ -77,7 +77,7 @@ def test_the_proof_sees_the_races_that_threads_run_into(seed: int) -> None:
                 if fate < 0.3:
                     continue
                 node = replace(node, scope=Scope.WARP) if fate < 0.6 else node
-            kept.append(with_bodies(node, tuple(change(part) for part in bodies(node))))
+            kept.append(map_bodies(node, change))
         return tuple(kept)
 
     changed = replace(fn, body=change(fn.body))

@@ -18,8 +18,8 @@ from polyopt.ir.loops import (
     While,
     show_body,
 )
+from polyopt.ir.nodes import all_nodes
 from polyopt.proof import certify
-from polyopt.proof.nodes import all_nodes
 from tests.gpu.passes.programs import (
     MAPPED,
     doubled,

@@ -19,11 +19,11 @@ from polyopt.emulator import EmulatedProvider
 from polyopt.errors import EmitError, PolyoptError, ScheduleError
 from polyopt.ir.expr import Const, Expr, Iter, Load, rewrite
 from polyopt.ir.loops import Assign, Barrier, Body, For, If, LoopFunction, LoopKind, Node
+from polyopt.ir.nodes import all_nodes, map_bodies
 from polyopt.ir.program import Program
 from polyopt.ir.types import DType
 from polyopt.proof import certify
 from polyopt.proof.certificate import ClaimKind, Verdict
-from polyopt.proof.nodes import all_nodes, bodies, with_bodies
 from polyopt.runtime.device.resources import resources_of
 from polyopt.schedule import source_schedule
 from polyopt.schedule.reductions import reassociated, rounding
@@ -172,7 +172,7 @@ def edited(fn: LoopFunction, edit: Edit) -> LoopFunction:
     """Return `fn` with `edit` made to every node; None takes one out."""
 
     def visit(body: Body) -> Body:
-        kept = (edit(with_bodies(n, tuple(map(visit, bodies(n))))) for n in body)
+        kept = (edit(map_bodies(n, visit)) for n in body)
         return tuple(node for node in kept if node is not None)
 
     return replace(fn, body=visit(fn.body))

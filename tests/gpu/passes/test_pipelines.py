@@ -28,8 +28,8 @@ from polyopt.ir.loops import (
     LoopKind,
     Node,
 )
+from polyopt.ir.nodes import all_nodes, changed, map_bodies, map_inner, with_bodies
 from polyopt.proof import certify
-from polyopt.proof.nodes import all_nodes, bodies, changed, with_bodies
 from polyopt.runtime.device.resources import resources_of
 from tests.gpu.passes.programs import kernels_of, program_of
 from tests.gpu.printing.launch import launch
@@ -132,7 +132,7 @@ def edited(fn: LoopFunction, edit: Edit) -> LoopFunction:
     """Return `fn` with `edit` made to every node inside the pipeline's loop; None takes it out."""
 
     def visit(body: Body) -> Body:
-        kept = (edit(with_bodies(n, tuple(map(visit, bodies(n))))) for n in body)
+        kept = (edit(map_bodies(n, visit)) for n in body)
         return tuple(node for node in kept if node is not None)
 
     loop = loop_of(fn)
@@ -140,7 +140,7 @@ def edited(fn: LoopFunction, edit: Edit) -> LoopFunction:
     def find(node: Node) -> Node:
         if node is loop:
             return replace(loop, body=visit(loop.body))
-        return with_bodies(node, tuple(tuple(map(find, part)) for part in bodies(node)))
+        return map_inner(node, find)
 
     return replace(fn, body=tuple(map(find, fn.body)))
 
@@ -210,7 +210,7 @@ def _values(body: Body, rule: Callable[[Expr], Expr | None]) -> Body:
     def visit(node: Node) -> Node:
         if isinstance(node, Assign):
             return replace(node, value=rewrite(node.value, rule))
-        return with_bodies(node, tuple(tuple(map(visit, part)) for part in bodies(node)))
+        return map_inner(node, visit)
 
     return tuple(map(visit, body))
 
@@ -241,7 +241,7 @@ def first_copies(fn: LoopFunction, edit: Callable[[Body], Body]) -> LoopFunction
                 n for n, node in enumerate(body) if any(map(_is_async, all_nodes((node,))))
             )
             return (*body[:start], *edit(body[start:position]), *body[position:])
-        return tuple(with_bodies(n, tuple(map(visit, bodies(n)))) for n in body)
+        return tuple(map_bodies(n, visit) for n in body)
 
     return replace(fn, body=visit(fn.body))
 

@@ -22,10 +22,10 @@ from polyopt.ir.evaluate import Frame
 from polyopt.ir.host import DeviceProgram
 from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import Body, For, Kernel
+from polyopt.ir.nodes import bodies
 from polyopt.ir.run_loops import Action
 from polyopt.ir.source import KernelParamKind
 from polyopt.ir.types import Kind
-from polyopt.proof.nodes import bodies
 from polyopt.runtime.device.provider import Provider
 
 MOST_BYTES, MOST_THREADS = 2**24, 2**18

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from polyopt.emulator import EmulatedProvider, Rules
 from polyopt.emulator.library import Library
 from polyopt.ir.loops import AwaitCopies, Barrier, Body, Kernel, LoopFunction, Node
-from polyopt.proof.nodes import all_nodes, bodies, with_bodies
+from polyopt.ir.nodes import all_nodes, map_bodies
 from polyopt.runtime.device.provider import Extent3, KernelArgument, Log, Module, no_log
 
 _TEXT = re.compile(r"\b(?:__sync(?:threads|warp)\(\)|po_cp_async_wait<\d+>\(\));")
@@ -61,7 +61,7 @@ def without_barrier(body: Body, number: int) -> Body:
                 left[0] -= 1
                 if left[0] == -1:
                     continue
-            kept.append(with_bodies(node, tuple(visit(inner) for inner in bodies(node))))
+            kept.append(map_bodies(node, visit))
         return tuple(kept)
 
     return visit(body)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from polyopt.ir.loops import Body, For, Kernel, LoopKind
-from polyopt.proof.nodes import bodies
+from polyopt.ir.nodes import bodies
 from polyopt.schedule import Schedule
 from polyopt.schedule.tree import BandMember, leaves, member_map, statements_of
 from tests.gpu.standing.forms import Form

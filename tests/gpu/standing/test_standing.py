@@ -12,7 +12,7 @@ from polyopt.emulator import EmulatedProvider
 from polyopt.errors import IndexFault
 from polyopt.ir.host import DeviceProgram
 from polyopt.ir.loops import Body, For, Kernel, LoopKind, Node
-from polyopt.proof.nodes import all_nodes, bodies, with_bodies
+from polyopt.ir.nodes import all_nodes, map_bodies
 from tests.gpu.runtime.needs import needs_nvcc
 from tests.gpu.standing import alone, barriers, compilers, mapping
 from tests.gpu.standing.forms import FIRST, Form, forms, sizes_of
@@ -153,7 +153,7 @@ def test_statements_of_several_parts_have_names_of_their_own() -> None:
 def _in_one_thread(body: Body) -> Body:
     found: list[Node] = []
     for node in body:
-        node = with_bodies(node, tuple(map(_in_one_thread, bodies(node))))
+        node = map_bodies(node, _in_one_thread)
         found.append(replace(node, kind=LoopKind.SEQUENTIAL) if isinstance(node, For) else node)
     return tuple(found)
 

@@ -21,8 +21,8 @@ from polyopt.emit import vector_loops
 from polyopt.emit.cbody import BodyEmitter
 from polyopt.emit.gpu.body import KernelEmitter
 from polyopt.emit.passes.rewriting import bottom_up
-from polyopt.emit.regions import nodes
 from polyopt.ir.loops import Assign, Body, Comment, LoopFunction, Node
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.target import TARGETS
 from polyopt.machine import Machine
 from polyopt.targets import Options
@@ -49,7 +49,7 @@ class Watch:
         """Yield what was printed without having been certified."""
         if not self.printed or self.printed[-1] is not self.certified[-1]:
             yield "another function"
-        known = {id(node) for function in self.certified for node in nodes(function.body)}
+        known = {id(node) for function in self.certified for node in all_nodes(function.body)}
         yield from (type(node).__name__ for node in self.nodes if id(node) not in known)
 
 

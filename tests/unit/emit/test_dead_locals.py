@@ -8,8 +8,8 @@ import pytest
 import polyopt as po
 from polyopt.dataclass import replace
 from polyopt.emit.dead_locals import remove_dead_locals
-from polyopt.emit.regions import nodes
 from polyopt.ir.loops import Assign, Declare, If, SetLocal, While
+from polyopt.ir.nodes import all_nodes
 from polyopt.pipeline import compile_program
 from polyopt.targets import Options, Target, detect_machine
 from tests.unit.emit.kernels import F64, array, at, function, loop
@@ -68,7 +68,7 @@ def test_zeros_that_are_overwritten_take_no_loops(target):
     """They are proven to be dead; neither the loops that are certified nor the text have them."""
     found = compile_program(program_of(lines), Options(target=target), detect_machine())
     assert not found.dropped
-    assert not any(getattr(n, "statement", "") == "S0" for n in nodes(found.loops.body))
+    assert not any(getattr(n, "statement", "") == "S0" for n in all_nodes(found.loops.body))
     assert "q_1 = 0.0" not in found.source.text
 
 

@@ -10,10 +10,10 @@ import pytest
 from polyopt.emit import lower_scop
 from polyopt.emit.lower import lower
 from polyopt.emit.lower_scop import fresh_name, simplified, tidy
-from polyopt.emit.nodes import nested
 from polyopt.ir.expr import Iter, Load, Param, add, integer, mul, sub
 from polyopt.ir.interp import run_loops, run_scop
 from polyopt.ir.loops import For, If, LoopKind, show_body
+from polyopt.ir.nodes import bodies
 from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 from polyopt.machine import Machine
@@ -50,7 +50,7 @@ def loops_of(body):
     for node in body:
         if isinstance(node, For):
             yield node
-        for inner in nested(node):
+        for inner in bodies(node):
             yield from loops_of(inner)
 
 

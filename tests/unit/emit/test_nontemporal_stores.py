@@ -17,9 +17,9 @@ from polyopt.emit.passes.nontemporal_stores import (
     strip_mine_nontemporal,
     use_nontemporal_stores,
 )
-from polyopt.emit.regions import nodes
 from polyopt.ir.expr import Compare, CompareOp, Symbol
 from polyopt.ir.loops import Assign, Declare, For, If, LoopKind, While
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.scop import Role
 from polyopt.ir.showing import show
 from polyopt.ir.types import DType
@@ -126,7 +126,7 @@ def test_sizes_decide():
     assert isinstance(told, Declare)
     assert isinstance(told.value, Compare)
     assert show(told.value) == f"2 * (8 * N * M) >= {TIMES * 1000}"
-    (lanes,) = (n for n in nodes((nest,)) if isinstance(n, For) and n.streams)
+    (lanes,) = (n for n in all_nodes((nest,)) if isinstance(n, For) and n.streams)
     assert lanes.streams == (("Y", Symbol(told.name, DType.BOOL)),)
 
 
@@ -147,7 +147,7 @@ def test_one_condition_is_computed_once():
 def test_conditional_stores_do_not_fill_rows():
     choice = If(Compare(CompareOp.LT, ex("j"), ex(3)), (put(),))
     fn = use_nontemporal_stores(made(rows(choice)), SMALL)
-    (lanes,) = (n for n in nodes(fn.body) if isinstance(n, For) and n.streams)
+    (lanes,) = (n for n in all_nodes(fn.body) if isinstance(n, For) and n.streams)
     assert nontemporal_stores(lanes, row_arrays(fn)) == ()
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from polyopt.emit.lower import lower
-from polyopt.emit.nodes import nested
 from polyopt.emit.storage_scope import MAX_ELEMENTS, declare_in_loops, mentions
 from polyopt.ir.interp import run_loops, run_scop
 from polyopt.ir.loops import Assign, Declare, DeclareArray, For, SetLocal, show_body
+from polyopt.ir.nodes import bodies
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.types import DType
 from polyopt.schedule import source_schedule
@@ -54,7 +54,7 @@ def declared(body):
             found.append((node.array.name, tuple(e.value for e in node.array.shape)))
         if isinstance(node, Declare):
             found.append((node.name, ()))
-        for inner in nested(node):
+        for inner in bodies(node):
             found += declared(inner)
     return found
 

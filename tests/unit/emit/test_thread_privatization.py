@@ -9,8 +9,9 @@ import pytest
 
 import polyopt as po
 from polyopt.emit.lower import lower
-from polyopt.emit.regions import nodes, thread_arrays
+from polyopt.emit.regions import thread_arrays
 from polyopt.ir.loops import DeclareArray, Space
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.showing import show
 from polyopt.schedule import source_schedule
 from polyopt.transforms import parse_steps
@@ -164,7 +165,7 @@ int main(void)
 
 def test_declared_where_values_live():
     _, loops = given(shares, f"{FUSED}; parallelize(L0[0])")
-    found = [node for node in nodes(loops.body) if isinstance(node, DeclareArray)]
+    found = [node for node in all_nodes(loops.body) if isinstance(node, DeclareArray)]
     assert [node.space for node in found] == [Space.THREAD]
     assert loops.body[0].body[0] is found[0]
 

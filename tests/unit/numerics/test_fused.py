@@ -13,7 +13,7 @@ from polyopt.emit.passes.fma import contract
 from polyopt.emit.passes.rewriting import bottom_up
 from polyopt.ir.expr import Call, MathFunc, walk
 from polyopt.ir.loops import Assign, LoopFunction, SetLocal
-from polyopt.model.traffic import nodes
+from polyopt.ir.nodes import all_nodes
 from polyopt.numerics import Exactness
 from polyopt.proof import certify
 from polyopt.schedule import reductions, source_schedule
@@ -131,12 +131,12 @@ def reassociated(program):
 
 
 def fused(function: LoopFunction) -> bool:
-    values = (node.value for node in nodes(function.body) if isinstance(node, Assign))
+    values = (node.value for node in all_nodes(function.body) if isinstance(node, Assign))
     return any(isinstance(p, Call) and p.func is MathFunc.FMA for v in values for p in walk(v))
 
 
 def widest_fused(function: LoopFunction) -> int:
-    values = (n.value for n in nodes(function.body) if isinstance(n, Assign | SetLocal))
+    values = (n.value for n in all_nodes(function.body) if isinstance(n, Assign | SetLocal))
     parts = (part for value in values for part in walk(value))
     return max(lanes_of(p) for p in parts if isinstance(p, Call) and p.func is MathFunc.FMA)
 

@@ -12,7 +12,6 @@ import pytest
 
 import polyopt as po
 from polyopt.emit.lower import lower
-from polyopt.emit.nodes import nested, with_nested
 from polyopt.emit.passes.fma import contract
 from polyopt.frontend import build
 from polyopt.frontend.syntax.type_inference import infer_types
@@ -41,6 +40,7 @@ from polyopt.ir.loops import (
     Node,
     SetLocal,
 )
+from polyopt.ir.nodes import map_bodies
 from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
 from polyopt.schedule.reductions import reassociated
@@ -124,7 +124,7 @@ def changed(fn: LoopFunction, change: Change) -> LoopFunction:
                 done = True
                 found.append(new)
             else:
-                found.append(with_nested(node, tuple(body(part) for part in nested(node))))
+                found.append(map_bodies(node, body))
         return tuple(found)
 
     result = replace(fn, body=body(fn.body))

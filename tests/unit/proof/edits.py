@@ -16,11 +16,11 @@ from polyopt.frontend import build
 from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.ir.expr import Compare, CompareOp, Const, Expr, Iter, Load, Param, Symbol
 from polyopt.ir.loops import Assign, Body, For, If, LoopFunction, LoopKind, Node
+from polyopt.ir.nodes import bodies, map_bodies
 from polyopt.ir.program import Program
 from polyopt.ir.types import DType
 from polyopt.machine import Machine
 from polyopt.proof import Claim, certify
-from polyopt.proof.nodes import bodies, with_bodies
 from polyopt.schedule import source_schedule
 from polyopt.transforms import parse_steps
 
@@ -62,8 +62,7 @@ def edited(body: Body, change: Callable[[Node], Node | Iterable[Node]]) -> Body:
     """Return `body` with every node, the inner ones first, replaced by what `change` says."""
     found: list[Node] = []
     for node in body:
-        inner = tuple(edited(part, change) for part in bodies(node))
-        new = change(with_bodies(node, inner))
+        new = change(map_bodies(node, edited, change))
         found += list(new) if isinstance(new, Iterable) else [new]
     return tuple(found)
 

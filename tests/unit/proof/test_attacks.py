@@ -41,11 +41,11 @@ from polyopt.ir.loops import (
     Node,
     SetLocal,
 )
+from polyopt.ir.nodes import changed
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.types import DType
 from polyopt.pipeline import compile_program
 from polyopt.proof import certify
-from polyopt.proof.nodes import changed
 from polyopt.targets import Options
 from tests.unit.proof.edits import (
     F64,

@@ -13,10 +13,10 @@ from polyopt.emit.gpu import device_loops
 from polyopt.emit.lower import lower
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Load, Param, add, integer, mul
 from polyopt.ir.loops import Assign, Body, For, If, LoopKind, Node
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.types import DType
 from polyopt.proof import certify
 from polyopt.proof.chunks import without_chunks
-from polyopt.proof.nodes import all_nodes
 from polyopt.proof.paths import Path
 from polyopt.schedule import source_schedule
 from polyopt.transforms import parse_steps

@@ -9,8 +9,8 @@ import pytest
 
 from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, Symbol, add, integer
 from polyopt.ir.loops import Assign, For, If, Kernel, LoopKind, Node
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.types import DType
-from polyopt.proof.nodes import all_nodes
 from tests.gpu.passes.test_barriers import without_barrier
 from tests.unit.proof.edits import F64, edited
 from tests.unit.proof.test_kernels import body_of, refused

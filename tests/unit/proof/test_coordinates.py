@@ -10,10 +10,10 @@ import polyopt as po
 from polyopt.ir.expr import Expr, Iter, Param, add, integer, mul
 from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import Body, For, LoopKind
+from polyopt.ir.nodes import bodies
 from polyopt.ir.scop import Statement
 from polyopt.proof.coordinates import Quotients, coordinates
 from polyopt.proof.instances import PlacedRun, place_runs
-from polyopt.proof.nodes import bodies
 from polyopt.proof.paths import Path
 from polyopt.proof.reading import Run, read
 from polyopt.proof.source import SourcePart

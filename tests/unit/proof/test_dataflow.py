@@ -14,11 +14,11 @@ from polyopt.emit import optimize_loops
 from polyopt.emit.lower import lower
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Load, children, with_children
 from polyopt.ir.loops import Assign, Body, For, LoopFunction, Node, SetLocal
+from polyopt.ir.nodes import map_bodies
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Scop
 from polyopt.machine import Machine
 from polyopt.proof import Certificate, certify, dataflow
-from polyopt.proof.nodes import bodies, with_bodies
 from polyopt.schedule import source_schedule
 from polyopt.schedule.reductions import reassociated
 from polyopt.transforms import parse_steps
@@ -84,7 +84,7 @@ def on_assigns(body: Body, rule: NodeRule) -> Body:
         if isinstance(node, Assign | SetLocal):
             found += rule(node)
         else:
-            found.append(with_bodies(node, tuple(on_assigns(b, rule) for b in bodies(node))))
+            found.append(map_bodies(node, on_assigns, rule))
     return tuple(found)
 
 

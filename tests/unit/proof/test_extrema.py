@@ -13,7 +13,7 @@ from polyopt.dataclass import replace as changed
 from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Const, Expr, Select
 from polyopt.ir.extremum import extremum_of
 from polyopt.ir.loops import Assign, Declare, For, LoopFunction, LoopKind, Node, SetLocal
-from polyopt.proof.nodes import all_nodes
+from polyopt.ir.nodes import all_nodes
 from tests.unit.proof.edits import F64, I, edited, element, faults, local, loops_of, number
 
 # ruff: noqa: F821, UP037 - sizes are named by strings

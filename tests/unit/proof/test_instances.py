@@ -9,9 +9,9 @@ import pytest
 import polyopt as po
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, add, integer, mul, sub, substitute
 from polyopt.ir.loops import Assign, Body, Break, Fail, For, LoopKind, Node, While
+from polyopt.ir.nodes import all_nodes, changed
 from polyopt.ir.types import DType
 from polyopt.proof import ClaimKind, Verdict
-from polyopt.proof.nodes import all_nodes, changed
 from tests.unit.proof.edits import (
     I64,
     SIZE,

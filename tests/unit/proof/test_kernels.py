@@ -22,9 +22,9 @@ from polyopt.ir.loops import (
     Scope,
     Space,
 )
+from polyopt.ir.nodes import all_nodes, changed
 from polyopt.ir.types import DType
 from polyopt.proof import certify
-from polyopt.proof.nodes import all_nodes, changed
 from tests.gpu.passes.programs import MAPPED, doubled, kernels_of, program_of
 from tests.gpu.passes.test_barriers import count_barriers, without_barrier
 from tests.unit.proof.edits import edited

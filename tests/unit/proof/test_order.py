@@ -24,8 +24,8 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.interp import run_loops
 from polyopt.ir.loops import Body, For, If, LoopKind, SetLocal
+from polyopt.ir.nodes import all_nodes, changed
 from polyopt.ir.types import DType
-from polyopt.proof.nodes import all_nodes, changed
 from tests.unit.proof.edits import I64, SIZE, I, edited, loops_of, marked, only_loop, reasons
 
 # ruff: noqa: F821, UP037 - sizes are named by strings

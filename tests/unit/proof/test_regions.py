@@ -29,10 +29,10 @@ from polyopt.ir.loops import (
     SetLocal,
     While,
 )
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.program import Program
 from polyopt.pipeline import compile_program
 from polyopt.proof import certify
-from polyopt.proof.nodes import all_nodes
 from polyopt.targets import Options
 from tests.unit.proof.edits import F64, I64, MACHINE, edited, local, program_of
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.emit.regions import nodes
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -23,8 +22,8 @@ from polyopt.ir.expr import (
     rewrite,
 )
 from polyopt.ir.loops import Assign, Body, Declare, DeclareArray, For, If, LoopKind, SetLocal
+from polyopt.ir.nodes import all_nodes, changed
 from polyopt.ir.scop import Array, Role
-from polyopt.proof.nodes import changed
 from tests.unit.proof.edits import (
     F64,
     I64,
@@ -361,13 +360,13 @@ def around_one(x: po.f64["N,3"], out: po.f64["N"]):
 
 def test_loops_may_have_an_array_of_the_source_each():
     body = loops_of(around_one).body
-    assert sum(isinstance(node, DeclareArray) for node in nodes(body)) == 2
+    assert sum(isinstance(node, DeclareArray) for node in all_nodes(body)) == 2
     assert reasons(around_one, body) == ""
 
 
 @pytest.mark.parametrize("late", [0, 1])
 def test_each_of_several_arrays_must_be_filled_before_it_is_read(late):
-    places = (node for node in nodes(loops_of(around_one).body) if isinstance(node, For))
+    places = (node for node in all_nodes(loops_of(around_one).body) if isinstance(node, For))
     outer = [loop for loop in places if isinstance(loop.body[0], DeclareArray)][late]
     declared, *rest = outer.body
     turned = replace(outer, body=(declared, *reversed(rest)))

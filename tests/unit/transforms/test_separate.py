@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from polyopt.emit.lower import lower
-from polyopt.emit.nodes import nested
 from polyopt.errors import IllegalSchedule
 from polyopt.ir.expr import Const, sub
 from polyopt.ir.linear import linear
 from polyopt.ir.loops import Body, For, LoopKind
+from polyopt.ir.nodes import bodies
 from polyopt.schedule import source_schedule
 from polyopt.schedule.legality import Fault, check_legal
 from polyopt.schedule.tree import Filter, Sequence, bands, find_band
@@ -61,7 +61,7 @@ def trips(body: Body) -> list[tuple[str, object]]:
         if isinstance(node, For):
             trip = linear(sub(node.upper, node.lower))
             found.append((node.label, None if trip.terms else trip.constant))
-        for inner in nested(node):
+        for inner in bodies(node):
             found += trips(inner)
     return found
 

@@ -1,0 +1,40 @@
+"""Collect the names in an expression.
+
+In: an expression.  Out: names of iterators, sizes, locals or arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, VectorLoad, walk
+
+
+def iterators(expr: Expr) -> frozenset[str]:
+    """Return the iterators that an expression uses."""
+    return frozenset(part.name for part in walk(expr) if isinstance(part, Iter))
+
+
+def has_iterator(expr: Expr, names: Container[str]) -> bool:
+    """Tell whether an expression uses an iterator of `names`."""
+    return any(isinstance(part, Iter) and part.name in names for part in walk(expr))
+
+
+def params(expr: Expr) -> frozenset[str]:
+    """Return the sizes that an expression uses."""
+    return frozenset(part.name for part in walk(expr) if isinstance(part, Param))
+
+
+def symbols(expr: Expr) -> frozenset[str]:
+    """Return the locals and scalars that an expression uses."""
+    return frozenset(part.name for part in walk(expr) if isinstance(part, Symbol))
+
+
+def reads(expr: Expr) -> frozenset[str]:
+    """Return the arrays that an expression reads."""
+    return frozenset(part.array for part in walk(expr) if isinstance(part, Load | VectorLoad))
+
+
+def depends_on_data(expr: Expr) -> bool:
+    """Tell whether an expression reads an element or a local, not iterators and sizes alone."""
+    return any(isinstance(part, Load | Symbol) for part in walk(expr))

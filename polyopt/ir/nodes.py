@@ -1,0 +1,131 @@
+"""Walk and rebuild loop ASTs.
+
+In: nodes of `polyopt.ir.loops`.  Out: their bodies, their expressions, rebuilt nodes.
+A node that a change leaves as it is stays the same object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Concatenate, ParamSpec, TypeAlias
+
+from polyopt.ir.expr import Expr, Load, Symbol, VectorLoad, rewrite
+from polyopt.ir.loops import (
+    Assign,
+    Body,
+    Declare,
+    For,
+    If,
+    Kernel,
+    Node,
+    SetLocal,
+    While,
+    updated,
+)
+
+Rule: TypeAlias = Callable[[Expr], Expr | None]
+_P = ParamSpec("_P")
+
+
+def bodies(node: Node) -> tuple[Body, ...]:
+    """Return the bodies of a node, in order."""
+    match node:
+        case For() | While():
+            return (node.body,)
+        case Kernel():
+            return (node.body, node.finish) if node.finish else (node.body,)
+        case If():
+            return (node.then, node.otherwise)
+        case _:
+            return ()
+
+
+def with_bodies(node: Node, parts: tuple[Body, ...]) -> Node:
+    """Return `node` with its bodies replaced, in the order of `bodies`."""
+    match node:
+        case For() | While():
+            return updated(node, body=parts[0])
+        case Kernel():
+            return updated(node, body=parts[0], finish=parts[1] if parts[1:] else ())
+        case If():
+            return updated(node, then=parts[0], otherwise=parts[1])
+        case _:
+            return node
+
+
+def map_bodies(
+    node: Node, change: Callable[Concatenate[Body, _P], Body], *args: _P.args, **named: _P.kwargs
+) -> Node:
+    """Return `node` with each of its bodies replaced by `change(body, *args, **named)`."""
+    return with_bodies(node, tuple([change(part, *args, **named) for part in bodies(node)]))
+
+
+def map_inner(
+    node: Node, change: Callable[Concatenate[Node, _P], Node], *args: _P.args, **named: _P.kwargs
+) -> Node:
+    """Return `node` with each node directly in it replaced by `change(inner, *args, **named)`."""
+    parts = [tuple([change(n, *args, **named) for n in part]) for part in bodies(node)]
+    return with_bodies(node, tuple(parts))
+
+
+def all_nodes(body: Body) -> Iterator[Node]:
+    """Yield every node of `body`, parents first."""
+    waiting = list(reversed(body))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for part in reversed(bodies(node)):
+            waiting += reversed(part)
+
+
+def kernels_of(body: Body) -> Iterator[Kernel]:
+    """Yield the kernels of `body`."""
+    return (node for node in all_nodes(body) if isinstance(node, Kernel))
+
+
+def own_expressions(node: Node) -> tuple[Expr, ...]:
+    """Return the expressions that a node itself evaluates; of targets, the subscripts."""
+    match node:
+        case For():
+            return (node.lower, node.upper)
+        case If() | While():
+            return (node.condition,)
+        case Assign():
+            return (node.value, *node.target.index)
+        case Declare() | SetLocal():
+            return (node.value,)
+        case _:
+            return ()
+
+
+def own_changed(node: Node, rule: Rule) -> Node:
+    """Return `node` with `rule` applied to its own expressions, targets and tags included.
+
+    An assignment whose target becomes a `Symbol` becomes a `SetLocal`.
+    """
+    match node:
+        case For():
+            return updated(node, lower=rewrite(node.lower, rule), upper=rewrite(node.upper, rule))
+        case If() | While():
+            return updated(node, condition=rewrite(node.condition, rule))
+        case Assign():
+            target = rewrite(node.target, rule)
+            value = rewrite(node.value, rule)
+            instance = tuple(rewrite(part, rule) for part in node.instance)
+            if isinstance(target, Symbol):
+                return SetLocal(
+                    target.name, target.dtype, target.lanes, value, node.statement, instance,
+                    node.steps,
+                )  # fmt: skip
+            assert isinstance(target, Load | VectorLoad)
+            return updated(node, target=target, value=value, instance=instance)
+        case Declare() | SetLocal():
+            instance = tuple(rewrite(part, rule) for part in node.instance)
+            return updated(node, value=rewrite(node.value, rule), instance=instance)
+        case _:
+            return node
+
+
+def changed(node: Node, rule: Rule) -> Node:
+    """Return `node` with `rule` applied to every expression in it and below."""
+    return map_inner(own_changed(node, rule), changed, rule)
