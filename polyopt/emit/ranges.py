@@ -54,7 +54,9 @@ class Ranges:
             lower[loop.iter] = least
         if most is not None:
             upper[loop.iter] = most - 1
-        arms = tuple(arm for arm in minimum_arms(loop.upper) if is_settled(arm, loop.body))
+        arms = tuple(
+            arm for arm in operands(loop.upper, BinaryOp.MIN) if is_settled(arm, loop.body)
+        )
         below = {**self.below, loop.iter: arms}
         starts = operands(loop.lower, BinaryOp.MAX)
         arms = tuple(arm for arm in starts if is_settled(arm, loop.body))
@@ -183,7 +185,7 @@ class Ranges:
 
     def is_less(self, left: Expr, right: Expr) -> bool:
         """Tell whether `left < right` is known, from constants or from the loops around."""
-        return all(self._is_less(left, arm) for arm in minimum_arms(right))
+        return all(self._is_less(left, arm) for arm in operands(right, BinaryOp.MIN))
 
     def _is_less(self, left: Expr, right: Expr) -> bool:
         gap = sub(right, left)
@@ -248,13 +250,6 @@ def _reach(limit: Expr, factor: int) -> Expr:
             return add(mul(integer(factor // by), dividend), integer(factor * last))
         case _:
             return mul(integer(factor), sub(limit, integer(1)))
-
-
-def minimum_arms(expr: Expr) -> tuple[Expr, ...]:
-    """Return the operands of a nested minimum, or `expr` alone."""
-    if isinstance(expr, Binary) and expr.op is BinaryOp.MIN:
-        return (*minimum_arms(expr.left), *minimum_arms(expr.right))
-    return (expr,)
 
 
 def _floor(value: int | None, by: int) -> int | None:

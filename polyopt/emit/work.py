@@ -79,7 +79,7 @@ def _product(left: Expr, right: Expr, *, whole: bool = False) -> Expr:
     """
     constant = 1
     factors: list[Expr] = []
-    for part in (*_factors(left), *_factors(right)):
+    for part in (*operands(left, BinaryOp.MUL), *operands(right, BinaryOp.MUL)):
         if isinstance(part, Const):
             constant *= int(part.value.real)
         else:
@@ -120,12 +120,6 @@ def _tiles(expr: Expr, *, whole: bool) -> tuple[Expr, int] | None:
             return normalize(add(found[0], integer(more * found[1]))), found[1]
         case _:
             return None
-
-
-def _factors(expr: Expr) -> tuple[Expr, ...]:
-    if isinstance(expr, Binary) and expr.op is BinaryOp.MUL:
-        return (*_factors(expr.left), *_factors(expr.right))
-    return (expr,)
 
 
 def _body(body: Body, middles: dict[str, Expr], inside: frozenset[str]) -> Expr:

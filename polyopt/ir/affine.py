@@ -30,7 +30,7 @@ from polyopt.ir.expr import (
     operands,
     walk,
 )
-from polyopt.ir.parameters import joined, param_names
+from polyopt.ir.parameters import joined, maps_of, param_names, sets_of
 from polyopt.ir.showing import show
 
 _Elements = TypeVar("_Elements", isl.Set, isl.Map, isl.UnionSet, isl.UnionMap)
@@ -62,13 +62,11 @@ def coalesced(value: _Elements) -> _Elements:
         case isl.Map():
             return _coalesced(value, _apart_map(value))
         case isl.UnionSet():
-            sets: list[isl.Set] = []
-            value.foreach_set(sets.append)
+            sets = sets_of(value)
             renewed = (isl.UnionSet.from_set(coalesced(part)) for part in sets)
             return joined(value.empty(value.get_space()), renewed)
         case isl.UnionMap():
-            maps: list[isl.Map] = []
-            value.foreach_map(maps.append)
+            maps = maps_of(value)
             changed = (isl.UnionMap.from_map(coalesced(one)) for one in maps)
             return joined(value.empty(value.get_space()), changed)
     raise AssertionError(type(value))
@@ -91,8 +89,7 @@ def is_covered(whole: isl.UnionSet, parts: isl.UnionSet) -> bool:
     """
     whole = whole.align_params(parts.get_space())
     parts = parts.align_params(whole.get_space())
-    sets: list[isl.Set] = []
-    whole.foreach_set(sets.append)
+    sets = sets_of(whole)
     for left in sets:
         part = parts.extract_set(left.get_space())
         pieces = sorted(part.get_basic_sets(), key=lambda piece: piece.dim(isl.dim_type.div))

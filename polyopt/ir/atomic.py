@@ -6,7 +6,8 @@ Refuses (`NoUpdate`): what is no `target = target op term`, operations that devi
 
 from __future__ import annotations
 
-from polyopt.ir.expr import Binary, BinaryOp, Expr, Load, VectorLoad, walk
+from polyopt.ir.expr import Binary, BinaryOp, Expr, Load
+from polyopt.ir.names import reads
 from polyopt.ir.types import DType
 
 _WORDS = frozenset((DType.INT32, DType.UINT32, DType.INT64, DType.UINT64))
@@ -35,14 +36,10 @@ def update_of(target: Expr, value: Expr) -> tuple[BinaryOp, Expr]:
         term = value.left
     else:
         raise NoUpdate("it does not go on from the element that it sets")
-    if any(_reads(part, target.array) for part in (term, *target.index)):
+    if any(target.array in reads(part) for part in (term, *target.index)):
         raise NoUpdate(f"it reads {target.array} elsewhere, too")
     if target.dtype not in ATOMIC.get(value.op, frozenset()):
         raise NoUpdate(f"devices have no atomic `{value.op.value}` of {target.dtype}")
     if not (value.dtype is target.dtype is term.dtype):
         raise NoUpdate("it converts what it makes")
     return value.op, term
-
-
-def _reads(expr: Expr, array: str) -> bool:
-    return any(isinstance(part, Load | VectorLoad) and part.array == array for part in walk(expr))

@@ -8,8 +8,9 @@ The order of floating-point operations is part of a tree's meaning; nothing here
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, unique
+from functools import reduce
 from typing import TypeAlias
 
 from polyopt.dataclass import dataclass
@@ -130,6 +131,9 @@ class _Tree:
     _hash: int
     _parts: tuple[Expr, ...]
 
+    def __init_subclass__(cls) -> None:
+        cls.__hash__ = _Tree.__hash__  # type: ignore[method-assign]  # a record keeps it
+
     def __hash__(self) -> int:
         try:
             return self._hash
@@ -202,8 +206,6 @@ class Load(_Tree):
     index: tuple[Expr, ...]
     dtype: DType
 
-    __hash__ = _Tree.__hash__
-
 
 @dataclass(frozen=True, slots=True)
 class Unary(_Tree):
@@ -212,8 +214,6 @@ class Unary(_Tree):
     op: UnaryOp
     operand: Expr
     dtype: DType
-
-    __hash__ = _Tree.__hash__
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +225,6 @@ class Binary(_Tree):
     right: Expr
     dtype: DType
 
-    __hash__ = _Tree.__hash__
-
 
 @dataclass(frozen=True, slots=True)
 class Compare(_Tree):
@@ -237,8 +235,6 @@ class Compare(_Tree):
     right: Expr
     dtype: DType = DType.BOOL
 
-    __hash__ = _Tree.__hash__
-
 
 @dataclass(frozen=True, slots=True)
 class Call(_Tree):
@@ -247,8 +243,6 @@ class Call(_Tree):
     func: MathFunc
     args: tuple[Expr, ...]
     dtype: DType
-
-    __hash__ = _Tree.__hash__
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,8 +254,6 @@ class Select(_Tree):
     otherwise: Expr
     dtype: DType
 
-    __hash__ = _Tree.__hash__
-
 
 @dataclass(frozen=True, slots=True)
 class Cast(_Tree):
@@ -269,8 +261,6 @@ class Cast(_Tree):
 
     operand: Expr
     dtype: DType
-
-    __hash__ = _Tree.__hash__
 
 
 MOST_APART = 4
@@ -295,8 +285,6 @@ class VectorLoad(_Tree):
         """How many elements of the row there are from the first lane's to the last lane's."""
         return (self.lanes - 1) * self.step + 1
 
-    __hash__ = _Tree.__hash__
-
 
 @dataclass(frozen=True, slots=True)
 class Broadcast(_Tree):
@@ -305,8 +293,6 @@ class Broadcast(_Tree):
     operand: Expr
     dtype: DType
     lanes: int
-
-    __hash__ = _Tree.__hash__
 
 
 Expr: TypeAlias = (
@@ -422,6 +408,11 @@ def operands(expr: Expr, op: BinaryOp) -> tuple[Expr, ...]:
     if isinstance(expr, Binary) and expr.op is op:
         return (*operands(expr.left, op), *operands(expr.right, op))
     return (expr,)
+
+
+def conjunction(conditions: Iterable[Expr]) -> Expr:
+    """Return all of the conditions, one at least, as one."""
+    return reduce(lambda left, right: Binary(BinaryOp.AND, left, right, DType.BOOL), conditions)
 
 
 def walk(expr: Expr) -> Iterator[Expr]:

@@ -20,6 +20,7 @@ from polyopt.errors import ArgumentError, InternalError
 from polyopt.ir.evaluate import Frame, compile_expr, compile_store
 from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import For, LoopFunction
+from polyopt.ir.parameters import maps_of
 from polyopt.ir.program import Program
 from polyopt.ir.run_loops import Failed, Setting, allocated, compile_body, raise_faults
 from polyopt.ir.run_parts import noted, run_parts
@@ -134,9 +135,7 @@ def _isl_times(
     mine = whole.intersect_domain(isl.UnionSet.from_set(statement.domain))
     result: dict[Point, tuple[int, ...]] = {}
     rank = statement.domain.dim(isl.dim_type.set)
-    pieces: list[isl.Map] = []
-    mine.foreach_map(pieces.append)
-    for piece in pieces:
+    for piece in maps_of(mine):
         for both in points(piece.wrap().flatten(), params):
             if both[:rank] in result:
                 raise InternalError("PO0913", f"{statement.name}{list(both[:rank])} has two times")

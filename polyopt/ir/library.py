@@ -64,8 +64,8 @@ def call_library(
     """Call the function on `inputs`, which it may not write; copy its results into `outputs`."""
     function = resolve(call.function)
     views = [_read_only(array) for array in inputs]
-    arguments = [_filled(argument, views) for argument in call.arguments]
-    keywords = {name: _filled(value, views) for name, value in call.keywords}
+    arguments = [filled(argument, views) for argument in call.arguments]
+    keywords = {name: filled(value, views) for name, value in call.keywords}
     result = function(*arguments, **keywords)
     if not outputs:
         return
@@ -94,12 +94,12 @@ def _read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return view
 
 
-def _filled(value: object, inputs: Sequence[np.ndarray[Any, Any]]) -> object:
+def filled(value: object, inputs: Sequence[np.ndarray[Any, Any]]) -> object:
     """Return an argument with its operands in place; elements of 0-d arrays are scalars."""
     match value:
         case Operand(number=number, weak=weak):
             return inputs[number].item() if weak else inputs[number][()]
         case tuple():
-            return tuple(_filled(part, inputs) for part in value)
+            return tuple(filled(part, inputs) for part in value)
         case _:
             return value

@@ -5,7 +5,7 @@ In: an expression.  Out: names of iterators, sizes, locals or arrays.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 
 from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, VectorLoad, walk
 
@@ -23,6 +23,11 @@ def has_iterator(expr: Expr, names: Container[str]) -> bool:
 def params(expr: Expr) -> frozenset[str]:
     """Return the sizes that an expression uses."""
     return frozenset(part.name for part in walk(expr) if isinstance(part, Param))
+
+
+def params_of(exprs: Iterable[Expr]) -> frozenset[str]:
+    """Return the sizes that expressions use."""
+    return frozenset(name for expr in exprs for name in params(expr))
 
 
 def symbols(expr: Expr) -> frozenset[str]:

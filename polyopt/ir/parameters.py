@@ -12,6 +12,20 @@ _Union = TypeVar("_Union", isl.UnionSet, isl.UnionMap)
 _Bare = TypeVar("_Bare", isl.Set, isl.PwAff, isl.UnionSet, isl.UnionPwAff)
 
 
+def sets_of(value: isl.UnionSet) -> list[isl.Set]:
+    """Return the sets of a union, one a space."""
+    found: list[isl.Set] = []
+    value.foreach_set(found.append)
+    return found
+
+
+def maps_of(value: isl.UnionMap) -> list[isl.Map]:
+    """Return the maps of a union, one a space."""
+    found: list[isl.Map] = []
+    value.foreach_map(found.append)
+    return found
+
+
 def param_names(value: isl.Set | isl.Map | isl.Space) -> list[str]:
     """Return the names of a value's parameters in order."""
     found = []
@@ -52,9 +66,7 @@ def bare(value: _Bare) -> _Bare:
                 value = value.drop_dims(isl.dim_type.param, first, count)
             return value
         case isl.UnionSet():
-            sets: list[isl.Set] = []
-            value.foreach_set(sets.append)
-            return joined(value, (isl.UnionSet.from_set(bare(one)) for one in sets))
+            return joined(value, (isl.UnionSet.from_set(bare(one)) for one in sets_of(value)))
         case isl.UnionPwAff():
             functions: list[isl.PwAff] = []
             value.foreach_pw_aff(functions.append)

@@ -17,7 +17,6 @@ from polyopt.ir.expr import (
     Expr,
     Iter,
     Load,
-    VectorLoad,
     integer,
     loads,
     sub,
@@ -27,6 +26,7 @@ from polyopt.ir.expr import (
 from polyopt.ir.identity import identity, is_exact
 from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import Assign, For
+from polyopt.ir.names import reads
 from polyopt.ir.scop import Statement
 from polyopt.ir.types import DType, Kind
 
@@ -101,14 +101,10 @@ def parted(target: Load, value: Binary) -> tuple[Load, Expr]:
     """Return the element of `target`'s array in `target = element op term`, and the term."""
     for one, other in pairwise((value.left, value.right, value.left)):
         if isinstance(one, Load) and one.array == target.array:
-            if any(_reads(part, target.array) for part in (other, *one.index, *target.index)):
+            if any(target.array in reads(p) for p in (other, *one.index, *target.index)):
                 raise NoScan(f"it reads {target.array} elsewhere, too")
             return one, other
     raise NoScan(f"it does not go on from {target.array}")
-
-
-def _reads(expr: Expr, array: str) -> bool:
-    return any(isinstance(part, Load | VectorLoad) and part.array == array for part in walk(expr))
 
 
 def _follows(target: Load, before: Load, name: str, by: int = 1) -> bool:

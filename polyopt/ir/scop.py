@@ -6,7 +6,7 @@ Spaces: a domain is `[params] -> { S0[i, j] }`, an access `{ S0[i, j] -> A[i, j 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from enum import Enum, unique
 from functools import cached_property
 
@@ -18,7 +18,8 @@ from polyopt.ir.affine import covering_map, param_space, time_map
 from polyopt.ir.array import Array as Array
 from polyopt.ir.array import Role as Role
 from polyopt.ir.choice import chosen
-from polyopt.ir.expr import BinaryOp, Expr, Load, Param, loads, walk
+from polyopt.ir.expr import BinaryOp, Expr, Load, loads
+from polyopt.ir.names import params_of
 from polyopt.ir.parameters import bare, mentioned
 from polyopt.ir.showing import show
 from polyopt.ir.sizes import SizeFacts
@@ -164,7 +165,7 @@ class Statement:
         exprs = [self.target, self.value, *self.order]
         exprs += () if self.guard is None else (self.guard,)
         exprs += () if self.origin is None else self.origin.instance
-        return _params(exprs).union(mentioned(self.domain, self.domain.get_space()))
+        return params_of(exprs).union(mentioned(self.domain, self.domain.get_space()))
 
     def _access(self, number: int, load: Load, kind: AccessKind) -> Access:
         ref = f"{self.name}_{number}"
@@ -179,10 +180,6 @@ class Statement:
         if self.guard is not None:
             rule += f"  if {show(self.guard)}"
         return f"{head}: {rule}"
-
-
-def _params(exprs: Iterable[Expr]) -> frozenset[str]:
-    return frozenset(p.name for expr in exprs for p in walk(expr) if isinstance(p, Param))
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +231,7 @@ class Scop:
         found = tuple(array for array in self.arrays if array.name in arrays)
         extents = (extent for array in found for extent in array.shape)
         own = (s.sizes for s in statements)
-        params = self.sizes.linked(frozenset(names).union(_params(extents), *own))
+        params = self.sizes.linked(frozenset(names).union(params_of(extents), *own))
         space = param_space(params)
         domains = (isl.Set.align_params(bare(s.domain), space) for s in statements)
         renewed = (replace(s, domain=d) for s, d in zip(statements, domains, strict=True))

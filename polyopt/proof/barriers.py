@@ -29,9 +29,9 @@ from polyopt.ir.loops import (
     Scope,
     Space,
 )
-from polyopt.ir.nodes import all_nodes, bodies
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.scop import Role
-from polyopt.proof.block_accesses import BarrierTimes, BlockAccess, BlockReader, Place
+from polyopt.proof.block_accesses import BarrierTimes, BlockAccess, BlockReader, Place, depth
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.copies import Unlanded, landings
 from polyopt.proof.kernels import locals_of
@@ -74,7 +74,7 @@ def _fault(kernel: Kernel, path: Path, faults: frozenset[str]) -> str | None:
         written(kernel.body) - {n for n, s in homes.items() if s is Space.LOCAL} - faults,
         frozenset(n for n, s in homes.items() if s is Space.REGISTER),
         locals_of(kernel.body),
-        2 * _depth(body) + 1,
+        2 * depth(body) + 1,
     )
     reader.body(kernel.body, Place(path, ()))
     if reader.strays:
@@ -109,15 +109,6 @@ def _is_one_thread_nest(body: Body) -> bool:
 
 def _is_async(node: Node) -> bool:
     return isinstance(node, Assign) and node.is_async
-
-
-def _depth(body: Body) -> int:
-    """Return how many components besides positions a time in `body` has."""
-    found = [0]
-    for node in body:
-        if not (isinstance(node, For) and node.kind is LoopKind.THREAD):
-            found += [1 + _depth(part) for part in bodies(node)]
-    return max(found)
 
 
 def _merged(accesses: list[BlockAccess]) -> list[BlockAccess]:

@@ -326,3 +326,12 @@ def _widened(one: isl.Map, lanes: int) -> isl.Map:
     second = isl.Aff.var_on_domain(local, isl.dim_type.set, 1)
     last = first.add(isl.Aff.zero_on_domain(local).set_constant_val(isl.Val(lanes - 1)))
     return one.apply_range(first.le_set(second).intersect(second.le_set(last)).unwrap())
+
+
+def depth(body: Body) -> int:
+    """Return how many components besides positions a time in `body` has."""
+    found = [0]
+    for node in body:
+        if not (isinstance(node, For) and node.kind is LoopKind.THREAD):
+            found += [1 + depth(part) for part in bodies(node)]
+    return max(found)

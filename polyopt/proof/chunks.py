@@ -31,7 +31,7 @@ from polyopt.ir.loops import CONCURRENT, Assign, Body, For, If, LoopKind, Node
 from polyopt.ir.names import has_iterator
 from polyopt.ir.nodes import all_nodes, bodies, own_expressions, with_bodies
 from polyopt.ir.types import DType
-from polyopt.proof.affine import NotAffine
+from polyopt.proof.loop_versions import holds
 from polyopt.proof.paths import Path, conjuncts
 
 
@@ -148,14 +148,7 @@ def _left_over(chunks: For, found: _Chunk, wanted: list[Expr], inside: Path) -> 
         *wanted,
     ]
     conditions = [substitute(condition, {chunks.iter: number}) for condition in needed]
-    return [condition for condition in conditions if not _holds(condition, inside)]
-
-
-def _holds(condition: Expr, path: Path) -> bool:
-    try:
-        return bool(path.domain.is_subset(path.frame.condition(condition)))
-    except NotAffine:
-        return False
+    return [condition for condition in conditions if not holds(condition, inside)]
 
 
 def _has_disjoint_iterations(loop: For) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from polyopt.dataclass import dataclass
 from polyopt.ir.affine import coalesced, in_one_piece, is_covered
 from polyopt.ir.expr import BinaryOp, Const, Load
-from polyopt.ir.parameters import joined
+from polyopt.ir.parameters import joined, maps_of, sets_of
 from polyopt.ir.types import Kind
 from polyopt.proof.accesses import Unproven
 from polyopt.proof.affine import NotAffine
@@ -25,7 +25,7 @@ from polyopt.proof.flows import Effect, Event, Flow, flow_of
 from polyopt.proof.loop_events import LoopEvents, LoopReader
 from polyopt.proof.reading import RunTree
 from polyopt.proof.sharing import find_shared
-from polyopt.proof.source import SourcePart, pieces
+from polyopt.proof.source import SourcePart
 from polyopt.proof.values import Match
 
 ROUNDS = 8
@@ -173,7 +173,7 @@ class _Values:
         read = self.union(self.found.reads).union(self.ends("exit"))
         added = self.contributions(whole, read)
         has_one = source.entries.is_single_valued()
-        for one in pieces(read):
+        for one in maps_of(read):
             mine = isl.UnionMap.from_map(one)
             here = isl.UnionSet.from_set(one.domain())
             entries = whole.entries.intersect_domain(here)
@@ -240,10 +240,10 @@ class _Values:
         entries = whole.entries.intersect_domain(reads)
         if not reads.is_subset(entries.domain()):
             raise Broken(ClaimKind.ORDER, operator.value, "a partial result is not set")
-        for one in pieces(entries):
+        for one in maps_of(entries):
             if one.get_tuple_name(isl.dim_type.out) not in starts:
                 raise Broken(ClaimKind.ORDER, operator.value, "a partial result starts elsewhere")
-        for one in pieces(added.intersect_domain(reads)):
+        for one in maps_of(added.intersect_domain(reads)):
             name = str(one.get_tuple_name(isl.dim_type.out))
             if self.sums.operators.get(name) is not operator:
                 raise Broken(ClaimKind.ORDER, name, "it is joined by another operator")
@@ -271,8 +271,7 @@ class _Values:
         flows = (self.loops.entries.domain(), self.loops.entries.range(), self.loops.sums.domain())
         result = isl.UnionMap.empty(self.part.scop.context.get_space())
         for flow in flows:
-            found: list[isl.Set] = []
-            flow.foreach_set(found.append)
+            found = sets_of(flow)
             for one in found:
                 if one.get_tuple_name() in names:
                     whole = isl.Set.universe(one.get_space()).identity()

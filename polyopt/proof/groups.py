@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.ir.expr import Expr, Load, Param, Symbol, VectorLoad, walk
+from polyopt.ir.expr import Expr, Load, Symbol, VectorLoad, walk
 from polyopt.ir.loops import Assign, Body, Declare, For, Node, SetLocal
+from polyopt.ir.names import params_of
 from polyopt.ir.nodes import all_nodes, own_expressions
 from polyopt.ir.scop import Scop, Statement
 from polyopt.proof.nodes import own_written
@@ -62,7 +63,7 @@ def _of_node(node: Node) -> _Member:
         frozenset(name for one in inner for name in _set_by(one)),
         _used_names(exprs),
         frozenset(one.statement for one in named if one.statement),
-        _sizes(exprs),
+        params_of(exprs),
     )
 
 
@@ -82,10 +83,6 @@ def _used_names(exprs: Iterable[Expr]) -> frozenset[str]:
     parts = [part for expr in exprs for part in walk(expr)]
     arrays = {part.array for part in parts if isinstance(part, Load | VectorLoad)}
     return frozenset(arrays | {part.name for part in parts if isinstance(part, Symbol)})
-
-
-def _sizes(exprs: Iterable[Expr]) -> frozenset[str]:
-    return frozenset(p.name for expr in exprs for p in walk(expr) if isinstance(p, Param))
 
 
 def _connected(members: list[_Member]) -> list[list[int]]:
@@ -115,7 +112,7 @@ def _restricted(scop: Scop, members: list[_Member], places: list[int]) -> Scop:
     """Return some statements as a part, with the arrays and sizes in `members`."""
     names = frozenset[str]().union(*(member.sets | member.reads for member in members))
     arrays = tuple(array for array in scop.arrays if array.name in names)
-    sizes = _sizes(extent for array in arrays for extent in array.shape)
+    sizes = params_of(extent for array in arrays for extent in array.shape)
     sizes = sizes.union(*(member.sizes for member in members))
     part = scop.part([scop.statements[place] for place in places], sizes)
     return replace(part, arrays=arrays)

@@ -38,7 +38,7 @@ def _same(one: Body, two: Body, path: Path) -> bool:
     first = [node for node in one if not isinstance(node, Comment)]
     second = [node for node in two if not isinstance(node, Comment)]
     match second:
-        case [If(condition=condition, then=then)] if _holds(condition, path):
+        case [If(condition=condition, then=then)] if holds(condition, path):
             return _same(one, then, path)
         case _:
             pass
@@ -69,7 +69,7 @@ def _same_node(one: Node, two: Node, path: Path) -> bool:
             return one == two
 
 
-def _holds(condition: Expr, path: Path) -> bool:
+def holds(condition: Expr, path: Path) -> bool:
     """Tell whether a condition is true at all iterations of `path`."""
     try:
         return bool(path.domain.is_subset(path.frame.condition(condition)))

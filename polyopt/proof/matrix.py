@@ -34,7 +34,7 @@ from polyopt.ir.nodes import all_nodes, bodies, map_bodies
 from polyopt.ir.program import Program
 from polyopt.ir.types import DType
 from polyopt.proof.affine import NotAffine
-from polyopt.proof.block_accesses import BlockAccess, BlockReader, Place
+from polyopt.proof.block_accesses import BlockAccess, BlockReader, Place, depth
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.kernels import locals_of
 from polyopt.proof.paths import Path, with_paths
@@ -183,19 +183,10 @@ def _watched(kernel: Kernel, path: Path, body: Body, arrays: frozenset[str]) -> 
     outside = len(path.loops) + grid
     changed = replace(kernel, body=body)
     watcher = _Watcher(
-        changed, outside, arrays, frozenset(), locals_of(body), 2 * _depth(inside) + 1
+        changed, outside, arrays, frozenset(), locals_of(body), 2 * depth(inside) + 1
     )
     watcher.body(body, Place(path, ()))
     return watcher
-
-
-def _depth(body: Body) -> int:
-    """Return how many components besides positions a time in `body` has."""
-    found = [0]
-    for node in body:
-        if not (isinstance(node, For) and node.kind is LoopKind.THREAD):
-            found += [1 + _depth(part) for part in bodies(node)]
-    return max(found)
 
 
 def _check_inside(

@@ -13,7 +13,7 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.expr import Expr, Iter, Load, rewrite, substitute
-from polyopt.ir.parameters import joined
+from polyopt.ir.parameters import joined, maps_of
 from polyopt.ir.scop import Access, AccessKind, Array, Role, Scop, Statement
 
 
@@ -40,7 +40,7 @@ class SourcePart:
             isl.UnionMap.empty(self.scop.context.get_space()),
             (
                 isl.UnionMap.from_map(part.intersect_domain(self.domain(self.by_name[name])))
-                for part in pieces(self.scop.order)
+                for part in maps_of(self.scop.order)
                 if (name := part.get_tuple_name(isl.dim_type.in_)) in self.by_name
             ),
         )
@@ -205,7 +205,7 @@ def producers(
 ) -> isl.UnionMap:
     """Return last write -> read in the source's order."""
     whole = sink.union(must) if may is None else sink.union(must).union(may)
-    names = {str(one.get_tuple_name(isl.dim_type.in_)) for one in pieces(whole)}
+    names = {str(one.get_tuple_name(isl.dim_type.in_)) for one in maps_of(whole)}
     return producers_in(scop.order_of(names).intersect_params(scop.context), sink, must, may)
 
 
@@ -232,11 +232,11 @@ def _of_last_writers(
 
     It writes each of these elements once.
     """
-    when = {str(one.get_tuple_name(isl.dim_type.in_)): one for one in pieces(times)}
+    when = {str(one.get_tuple_name(isl.dim_type.in_)): one for one in maps_of(times)}
     found = left = sink.empty(sink.get_space())
-    sources = pieces(must)
+    sources = maps_of(must)
     last = [source for source in sources if _is_after(when, sources, source)]
-    for read in pieces(sink):
+    for read in maps_of(sink):
         one = isl.UnionMap.from_map(read)
         writer = None
         if len(last) == 1 and _is_after(when, last, read) and read.is_single_valued():
@@ -282,7 +282,7 @@ def _analysed(
 def _has_remainders(*values: isl.UnionMap | None) -> bool:
     parts: list[isl.BasicMap] = []
     for value in values:
-        for piece in () if value is None else pieces(value):
+        for piece in () if value is None else maps_of(value):
             piece.foreach_basic_map(parts.append)
     return any(part.dim(isl.dim_type.div) for part in parts)
 
@@ -302,7 +302,7 @@ class Clock:
     """Compares times of instances, memoized for each two tuples."""
 
     def __init__(self, times: isl.UnionMap) -> None:
-        known = {str(one.get_tuple_name(isl.dim_type.in_)): one for one in pieces(times)}
+        known = {str(one.get_tuple_name(isl.dim_type.in_)): one for one in maps_of(times)}
         self._domains = {name: one.domain() for name, one in known.items()}
         self._known = {name: one.gist_domain(self._domains[name]) for name, one in known.items()}
         self._compared: dict[tuple[str, str], isl.Map | bool] = {}
@@ -310,7 +310,7 @@ class Clock:
     def in_order(self, pairs: isl.UnionMap) -> isl.UnionMap:
         """Return the pairs whose first instance has a smaller time."""
         found: list[isl.UnionMap] = []
-        for part in pieces(pairs):
+        for part in maps_of(pairs):
             first = str(part.get_tuple_name(isl.dim_type.in_))
             second = str(part.get_tuple_name(isl.dim_type.out))
             if first not in self._known or second not in self._known:
@@ -369,10 +369,3 @@ def _known_order(first: isl.Map, second: isl.Map) -> bool | None:
         if not one.eq(two):
             return bool(one.lt(two))
     return None
-
-
-def pieces(value: isl.UnionMap) -> list[isl.Map]:
-    """Return the maps of a union."""
-    found: list[isl.Map] = []
-    value.foreach_map(found.append)
-    return found

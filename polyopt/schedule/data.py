@@ -13,6 +13,7 @@ import islpy as isl
 from polyopt.dataclass import dataclass
 from polyopt.errors import IllegalSchedule, Loc
 from polyopt.ir.budget import query
+from polyopt.ir.parameters import sets_of
 from polyopt.ir.scop import Scop, Statement
 from polyopt.ir.showing import show
 from polyopt.schedule.contraction import keep_lives
@@ -144,9 +145,7 @@ def _witness(old: Scop, new: Scop, difference: Difference) -> ValueWitness:
 
 
 def _one_space(values: isl.UnionSet) -> isl.UnionSet:
-    found: list[isl.Set] = []
-    values.foreach_set(found.append)
-    return isl.UnionSet.from_set(found[0])
+    return isl.UnionSet.from_set(sets_of(values)[0])
 
 
 def _fixed(value: isl.Set, params: Mapping[str, int], point: tuple[int, ...]) -> isl.UnionSet:
@@ -160,8 +159,7 @@ def _fixed(value: isl.Set, params: Mapping[str, int], point: tuple[int, ...]) ->
 
 def _writer(pairs: isl.UnionMap, read: isl.UnionSet) -> tuple[str, tuple[int, ...]] | None:
     """Return one write of the pairs whose value the fixed read gets."""
-    writes: list[isl.Set] = []
-    pairs.intersect_range(read).domain().foreach_set(writes.append)
+    writes = sets_of(pairs.intersect_range(read).domain())
     for one in sorted(writes, key=lambda part: str(part.get_tuple_name())):
         point = one.sample_point()
         if not point.is_void():

@@ -18,6 +18,7 @@ from polyopt.ir.affine import index_box, index_map
 from polyopt.ir.budget import exceeds_limit
 from polyopt.ir.expr import Expr, Iter, Load, rewrite, substitute
 from polyopt.ir.linear import normalize
+from polyopt.ir.parameters import maps_of
 from polyopt.ir.scop import Access, AccessKind, Origin, Role, Scop, Statement
 from polyopt.ir.types import DType
 
@@ -134,12 +135,9 @@ def _split(initial: isl.UnionMap, scop: Scop) -> tuple[isl.UnionMap, isl.UnionMa
     empty = isl.UnionMap.empty(initial.get_space())
     parts = [empty, empty]
     known = {a.name for a in scop.arrays if a.role is not Role.TEMP}
-
-    def sort(part: isl.Map) -> None:
+    for part in maps_of(initial):
         place = 0 if part.get_tuple_name(isl.dim_type.out) in known else 1
         parts[place] = parts[place].union(isl.UnionMap.from_map(part))
-
-    initial.foreach_map(sort)
     return parts[0], parts[1]
 
 
@@ -270,8 +268,7 @@ def _unhidden(
 
 def _has_steps(value: isl.UnionMap) -> bool:
     """Tell whether a relation has floors or remainders."""
-    found: list[isl.Map] = []
-    value.foreach_map(found.append)
+    found = maps_of(value)
     parts: list[isl.BasicMap] = []
     for one in found:
         one.foreach_basic_map(parts.append)
@@ -298,9 +295,7 @@ def _point(values: tuple[int, ...], space: isl.Space) -> isl.UnionSet:
 
 
 def _length(order: isl.UnionMap) -> int:
-    lengths = {1}
-    order.foreach_map(lambda part: lengths.add(part.dim(isl.dim_type.out)))
-    return max(lengths)
+    return max((part.dim(isl.dim_type.out) for part in maps_of(order)), default=1)
 
 
 def _resolved(sources: Sources, copies: Sources) -> Sources:

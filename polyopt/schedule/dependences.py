@@ -18,7 +18,7 @@ import islpy as isl
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.ir.affine import coalesced
 from polyopt.ir.budget import checkpoint, exceeds_limit
-from polyopt.ir.parameters import joined
+from polyopt.ir.parameters import joined, maps_of, sets_of
 from polyopt.ir.scop import Access, AccessKind, Role, Scop, Statement
 from polyopt.schedule.joins import is_join, is_reduction
 
@@ -439,16 +439,10 @@ def _faces(relation: isl.Map) -> int:
 def _backwards(order: isl.UnionMap) -> isl.UnionMap:
     """Return the reversed order."""
     times = isl.UnionMap.empty(order.get_space())
-    for space in {s.get_space() for s in _sets(order.range())}:
+    for space in {s.get_space() for s in sets_of(order.range())}:
         negative = isl.MultiAff.identity(space.map_from_set()).neg()
         times = times.union(isl.UnionMap.from_map(isl.Map.from_multi_aff(negative)))
     return order.apply_range(times)
-
-
-def _sets(found: isl.UnionSet) -> list[isl.Set]:
-    sets: list[isl.Set] = []
-    found.foreach_set(sets.append)
-    return sets
 
 
 def _unhidden(
@@ -473,7 +467,5 @@ def in_order(scop: Scop, pairs: isl.UnionMap) -> isl.UnionMap:
 
 def names_in(*relations: isl.UnionMap) -> frozenset[str]:
     """Return the names of the statements in the domains of relations."""
-    found: set[str] = set()
-    for relation in relations:
-        relation.foreach_map(lambda one: found.add(one.get_tuple_name(isl.dim_type.in_)))
-    return frozenset(found)
+    parts = (one for relation in relations for one in maps_of(relation))
+    return frozenset(one.get_tuple_name(isl.dim_type.in_) for one in parts)

@@ -31,6 +31,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.isl_ast import bound_expr
 from polyopt.ir.linear import normalize
+from polyopt.ir.parameters import maps_of
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.schedule.dependences import in_order, last_writers, ordered_pairs
 
@@ -157,8 +158,7 @@ def _split_webs(scop: Scop, array: Array) -> Scop | None:
 def _webs(statements: list[Statement], flow: isl.UnionMap) -> list[list[Statement]]:
     """Return the webs: groups of statements without dataflow between them."""
     groups = {statement.name: {statement.name} for statement in statements}
-    found: list[isl.Map] = []
-    flow.foreach_map(found.append)
+    found = maps_of(flow)
     for pairs in found:
         ends = [pairs.get_tuple_name(kind) for kind in (isl.dim_type.in_, isl.dim_type.out)]
         joint = set().union(*(groups[str(name)] for name in ends))

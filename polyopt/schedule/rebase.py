@@ -14,6 +14,7 @@ import islpy as isl
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.expr import Const, Expr, Iter, Select, integer
 from polyopt.ir.isl_ast import affine_expr, set_expr
+from polyopt.ir.parameters import sets_of
 from polyopt.ir.scop import Scop, Statement
 from polyopt.ir.types import DType
 from polyopt.never import assert_never
@@ -115,8 +116,7 @@ class _Runs:
 
     def within(self, domain: isl.UnionSet) -> _Runs:
         """Return the instances in `domain`."""
-        chosen: dict[str, isl.Set] = {}
-        domain.foreach_set(lambda part: chosen.update({part.get_tuple_name(): part}))
+        chosen = {part.get_tuple_name(): part for part in sets_of(domain)}
         return _Runs({n: p.intersect(chosen[n]) for n, p in self.parts.items() if n in chosen})
 
     def running(self) -> tuple[str, ...]:

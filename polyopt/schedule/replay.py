@@ -22,6 +22,7 @@ from polyopt.errors import InternalError
 from polyopt.ir.expr import Expr, Load, Symbol, walk
 from polyopt.ir.integers import evaluate
 from polyopt.ir.interp import Arrays, fix_params, original_time, points, run_scop
+from polyopt.ir.parameters import maps_of
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.ir.storage import storage
 from polyopt.ir.types import DType, Kind
@@ -148,8 +149,7 @@ def _instances(scop: Scop, params: dict[str, int]) -> int:
 def _times_of(scop: Scop, params: dict[str, int], tree: Tree) -> Times:
     """Return instance -> time in the order of a tree; a lost instance has none."""
     domain = scop.domain.intersect_params(fix_params(scop.context, params))
-    pieces: list[isl.Map] = []
-    time_of(tree, domain).foreach_map(pieces.append)
+    pieces = maps_of(time_of(tree, domain))
     times: Times = {}
     for piece in pieces:
         name = str(piece.get_tuple_name(isl.dim_type.in_))

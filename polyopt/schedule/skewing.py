@@ -12,6 +12,7 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass
 from polyopt.ir.affine import coalesced
+from polyopt.ir.parameters import sets_of
 from polyopt.schedule.tree import BandMember
 
 MAX_FACTOR = 64
@@ -57,8 +58,7 @@ def distance_vectors(members: Sequence[BandMember], pairs: isl.UnionMap) -> isl.
         function = function.flat_range_product(more)
     times = isl.UnionMap.from_multi_union_pw_aff(function)
     deltas = pairs.apply_domain(times).apply_range(times).deltas()
-    pieces: list[isl.Set] = []
-    deltas.foreach_set(pieces.append)
+    pieces = sets_of(deltas)
     if not pieces:
         space = isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, len(members))
         return isl.Set.empty(space)

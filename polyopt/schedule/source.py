@@ -13,7 +13,17 @@ import islpy as isl
 from polyopt.ir.affine import pw_aff
 from polyopt.ir.expr import Const, Expr, Iter, walk
 from polyopt.ir.scop import Scop, Statement
-from polyopt.schedule.tree import Band, BandMember, Filter, Leaf, Sequence, Tree, map_bands
+from polyopt.schedule.tree import (
+    Band,
+    BandMember,
+    Filter,
+    Leaf,
+    Sequence,
+    Tree,
+    children,
+    map_bands,
+    with_children,
+)
 
 
 def source_tree(scop: Scop) -> Tree:
@@ -70,13 +80,14 @@ def _domain(statements: tuple[Statement, ...]) -> isl.UnionSet:
 
 def merge_perfect(tree: Tree) -> Tree:
     """Return `tree` with a band whose only child is a band joined to it."""
+    return map_bands(tree, joined_with_body)
 
-    def join(band: Band) -> Tree:
-        if not isinstance(band.child, Band):
-            return band
-        return Band(band.label, band.members + band.child.members, band.child.child)
 
-    return map_bands(tree, join)
+def joined_with_body(band: Band) -> Band:
+    """Return the band joined with a band that is its whole body."""
+    if not isinstance(band.child, Band):
+        return band
+    return Band(band.label, band.members + band.child.members, band.child.child)
 
 
 def relabel(tree: Tree, labels: Iterator[str] | None = None) -> Tree:
@@ -86,18 +97,9 @@ def relabel(tree: Tree, labels: Iterator[str] | None = None) -> Tree:
 
 
 def _relabel(tree: Tree, fresh: Callable[[], str]) -> Tree:
-    match tree:
-        case Band():
-            label = fresh()
-            return Band(label, tree.members, _relabel(tree.child, fresh), tree.permutable)
-        case Sequence():
-            return Sequence(
-                tuple(Filter(part.domain, _relabel(part.child, fresh)) for part in tree.parts)
-            )
-        case Filter():
-            return Filter(tree.domain, _relabel(tree.child, fresh))
-        case Leaf():
-            return tree
+    if isinstance(tree, Band):
+        tree = Band(fresh(), tree.members, tree.child, tree.permutable)
+    return with_children(tree, tuple(_relabel(child, fresh) for child in children(tree)))
 
 
 ZERO = Const(0, Iter("").dtype)

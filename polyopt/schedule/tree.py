@@ -17,6 +17,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.annotations import Pipeline
 from polyopt.ir.loops import LoopKind
+from polyopt.ir.parameters import sets_of
 from polyopt.ir.scop import Scop, Statement
 from polyopt.never import assert_never
 from polyopt.schedule.monotone import FloorTerm, floor_terms
@@ -98,9 +99,7 @@ class Filter(_Part):
     @cached_property
     def pieces(self) -> dict[str, isl.Set]:
         """The instances of each statement, by name."""
-        found: list[isl.Set] = []
-        self.domain.foreach_set(found.append)
-        return {one.get_tuple_name(): one for one in found}
+        return {one.get_tuple_name(): one for one in sets_of(self.domain)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,6 +170,27 @@ def map_bands(tree: Tree, change: Callable[[Band], Tree]) -> Tree:
     parts = tuple(map_bands(child, change) for child in children(tree))
     renewed = with_children(tree, parts)
     return change(renewed) if isinstance(renewed, Band) else renewed
+
+
+def is_nest(part: Filter, label: str) -> bool:
+    """Tell whether a part of a sequence is the band called `label`."""
+    return isinstance(part.child, Band) and part.child.label == label
+
+
+def change_first(tree: Tree, change: Callable[[Tree], Tree | None]) -> Tree | None:
+    """Return `tree` with the first subtree for which `change` has another one replaced.
+
+    Outermost and textually first ones are asked first; None where there is no such subtree.
+    """
+    found = change(tree)
+    if found is not None:
+        return found
+    below = children(tree)
+    for position, child in enumerate(below):
+        renewed = change_first(child, change)
+        if renewed is not None:
+            return with_children(tree, (*below[:position], renewed, *below[position + 1 :]))
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,9 +289,7 @@ def depth(tree: Tree) -> int:
 
 def tuple_names(domain: isl.UnionSet) -> list[str]:
     """Return the names of the statements in `domain`."""
-    names: list[str] = []
-    domain.foreach_set(lambda one: names.append(one.get_tuple_name()))
-    return names
+    return [one.get_tuple_name() for one in sets_of(domain)]
 
 
 def member_map(member: BandMember, domain: isl.UnionSet) -> isl.UnionMap:
@@ -384,8 +402,7 @@ def _facts(band: Band, position: int) -> list[str]:
 
 def statements_of(scop: Scop, domain: isl.UnionSet) -> list[str]:
     """Return the names of the statements with instances in `domain`, in textual order."""
-    found = set()
-    domain.foreach_set(lambda part: found.add(part.get_tuple_name()))
+    found = set(tuple_names(domain))
     return [statement.name for statement in scop.statements if statement.name in found]
 
 

@@ -12,6 +12,7 @@ import islpy as isl
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Load, integer
+from polyopt.ir.parameters import maps_of
 from polyopt.ir.scop import Array, Role, Scop
 from polyopt.ir.types import DType
 from polyopt.schedule.data_steps import DataStep, RewrittenProgram
@@ -135,11 +136,8 @@ def _together(scop: Scop, array: str) -> list[tuple[isl.Map, isl.Map]]:
     before_read = reads.apply_range(order.lex_gt_union_map(times))  # write -> write before a read
     later = before_read.intersect(times.lex_lt_union_map(times))
     found: list[tuple[isl.Map, isl.Map]] = []
-
-    def collect(pair: isl.Map) -> None:
+    for pair in maps_of(later):
         first = writes[pair.get_tuple_name(isl.dim_type.in_)].relation
         second = writes[pair.get_tuple_name(isl.dim_type.out)].relation
         found.append((first, pair.apply_range(second)))
-
-    later.foreach_map(collect)
     return found

@@ -13,6 +13,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
 from polyopt.schedule.repair import RefusedStep, Repair, RepairKind
+from polyopt.schedule.source import joined_with_body
 from polyopt.schedule.tree import (
     Band,
     BandMember,
@@ -81,7 +82,7 @@ class Distribute:
         for number, part in enumerate(_merged_parts(body.parts, self.together)):
             label = fresh_label(tree, f"{band.label}.{number}")
             members = tuple(_restricted(member, part) for member in inner)
-            parts.append(Filter(part.domain, _merge(Band(label, members, part.child))))
+            parts.append(Filter(part.domain, joined_with_body(Band(label, members, part.child))))
         split = Sequence(tuple(parts))
         result: Tree = Band(band.label, outer, split) if outer else split
         return flat(replace_band(tree, band.label, lambda _: result))
@@ -119,10 +120,7 @@ def _one(parts: tuple[Filter, ...]) -> Filter:
 
 def flat(tree: Tree) -> Tree:
     """Return the tree with the parts of a sequence inside another among the other's parts."""
-    below = children(tree)
-    renewed = tuple(map(flat, below))
-    if any(new is not old for new, old in zip(renewed, below, strict=True)):
-        tree = with_children(tree, renewed)
+    tree = with_children(tree, tuple(map(flat, children(tree))))
     if not isinstance(tree, Sequence) or not any(
         isinstance(part.child, Sequence) for part in tree.parts
     ):
@@ -140,10 +138,3 @@ def _within(inner: Filter, outer: Filter) -> Filter:
 
 def _restricted(member: BandMember, part: Filter) -> BandMember:
     return BandMember(member.schedule.intersect_domain(part.domain), member.name)
-
-
-def _merge(band: Band) -> Band:
-    """Return the band joined with a band that is its whole body."""
-    if not isinstance(band.child, Band):
-        return band
-    return Band(band.label, band.members + band.child.members, band.child.child)

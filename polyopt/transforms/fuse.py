@@ -19,10 +19,10 @@ from polyopt.schedule.tree import (
     Filter,
     Sequence,
     Tree,
-    children,
+    change_first,
     find_band,
     fresh_label,
-    with_children,
+    is_nest,
 )
 from polyopt.transforms.skew import Skew
 
@@ -55,7 +55,11 @@ class Fuse:
         if not 0 <= self.count <= common:
             raise ScheduleError("PO0303", f"{self}: the bands have {common} loops in common")
         inner = fresh_label(tree, f"{self.first}.inner")
-        fused = self._search(tree, self.count or common, inner)
+
+        def fusion(part: Tree) -> Tree | None:
+            return self._fused(part, self.count or common, inner)
+
+        fused = change_first(tree, fusion)
         if fused is None:
             raise ScheduleError(
                 "PO0305",
@@ -64,24 +68,16 @@ class Fuse:
             )
         return fused
 
-    def _search(self, tree: Tree, count: int, inner: str) -> Tree | None:
-        if isinstance(tree, Sequence):
-            for position in range(len(tree.parts) - 1):
-                one, two = tree.parts[position], tree.parts[position + 1]
-                if self._is(one, self.first) and self._is(two, self.second):
-                    joined = _join(one, two, count, inner)
-                    parts = (*tree.parts[:position], joined, *tree.parts[position + 2 :])
-                    return joined.child if len(parts) == 1 else Sequence(parts)
-        below = children(tree)
-        for position, child in enumerate(below):
-            found = self._search(child, count, inner)
-            if found is not None:
-                return with_children(tree, (*below[:position], found, *below[position + 1 :]))
+    def _fused(self, tree: Tree, count: int, inner: str) -> Tree | None:
+        if not isinstance(tree, Sequence):
+            return None
+        for position in range(len(tree.parts) - 1):
+            one, two = tree.parts[position], tree.parts[position + 1]
+            if is_nest(one, self.first) and is_nest(two, self.second):
+                joined = _join(one, two, count, inner)
+                parts = (*tree.parts[:position], joined, *tree.parts[position + 2 :])
+                return joined.child if len(parts) == 1 else Sequence(parts)
         return None
-
-    @staticmethod
-    def _is(part: Filter, label: str) -> bool:
-        return isinstance(part.child, Band) and part.child.label == label
 
     def repairs(self, refused: RefusedStep) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""

@@ -9,7 +9,13 @@ from __future__ import annotations
 from polyopt.dataclass import dataclass
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
-from polyopt.schedule.tree import Band, Filter, Sequence, Tree, children, find_band, with_children
+from polyopt.schedule.tree import (
+    Sequence,
+    Tree,
+    change_first,
+    find_band,
+    is_nest,
+)
 from polyopt.transforms.written import Written
 
 
@@ -34,7 +40,7 @@ class Move(Written):
         """Return the tree with the nest moved; raises `ScheduleError` PO0301, PO0305."""
         for label in (self.first, self.second):
             find_band(tree, label)
-        moved = self._search(tree)
+        moved = change_first(tree, self._moved)
         if moved is None:
             raise ScheduleError(
                 "PO0305",
@@ -43,21 +49,13 @@ class Move(Written):
             )
         return moved
 
-    def _search(self, tree: Tree) -> Tree | None:
-        if isinstance(tree, Sequence):
-            own = [part for part in tree.parts if _is(part, self.first)]
-            others = (part for part in tree.parts if part not in own)
-            if own and any(_is(part, self.second) for part in others):
-                rest = [part for part in tree.parts if part is not own[0]]
-                place = next(n for n, part in enumerate(rest) if _is(part, self.second))
-                return Sequence((*rest[:place], own[0], *rest[place:]))
-        below = children(tree)
-        for position, child in enumerate(below):
-            found = self._search(child)
-            if found is not None:
-                return with_children(tree, (*below[:position], found, *below[position + 1 :]))
-        return None
-
-
-def _is(part: Filter, label: str) -> bool:
-    return isinstance(part.child, Band) and part.child.label == label
+    def _moved(self, tree: Tree) -> Tree | None:
+        if not isinstance(tree, Sequence):
+            return None
+        own = [part for part in tree.parts if is_nest(part, self.first)]
+        others = (part for part in tree.parts if part not in own)
+        if not own or not any(is_nest(part, self.second) for part in others):
+            return None
+        rest = [part for part in tree.parts if part is not own[0]]
+        place = next(n for n, part in enumerate(rest) if is_nest(part, self.second))
+        return Sequence((*rest[:place], own[0], *rest[place:]))

@@ -17,6 +17,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.ir.affine import coalesced, condition_set, index_map, set_space
 from polyopt.ir.expr import Compare, CompareOp, Expr, Iter, Load, Param, add, integer, mul, sub
 from polyopt.ir.linear import linear
+from polyopt.ir.parameters import maps_of
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
 from polyopt.schedule.dataflow import Dataflow
 from polyopt.schedule.rebase import rebased
@@ -165,8 +166,7 @@ class OverlapPlan:
         self, reader: Statement, writers: isl.UnionMap, initial: isl.UnionMap, names: set[str]
     ) -> bool:
         """Tell whether a step reads elements that earlier steps of the loop write."""
-        pairs: list[isl.Map] = []
-        writers.foreach_map(pairs.append)
+        pairs = maps_of(writers)
         loops = self.region.map_loops(reader.name)
         for one in pairs:
             writer = str(one.get_tuple_name(isl.dim_type.in_))
@@ -175,8 +175,7 @@ class OverlapPlan:
             same = self.region.map_loops(writer).apply_range(loops.reverse())
             if not one.is_subset(same):
                 return True
-        known: list[isl.Map] = []
-        initial.foreach_map(known.append)
+        known = maps_of(initial)
         for one in known:
             name = str(one.get_tuple_name(isl.dim_type.out))
             for s in self.statements:

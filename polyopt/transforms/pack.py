@@ -15,6 +15,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import Const, Load
+from polyopt.ir.parameters import sets_of
 from polyopt.ir.scop import AccessKind, Array, Scop, Statement
 from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.dataflow import values_from_before
@@ -93,8 +94,8 @@ def packed(
     for number, local in enumerate(locals_):
         wanted, written = _needed(rebased(inside, region.tree), local.array.name)
         wish = str(number + 1) if number else ""
-        new_in = [local.copy(f"{array.name}_in{wish}", w, out=False) for w in _sets(wanted)]
-        new_out = [local.copy(f"{array.name}_out{wish}", w, out=True) for w in _sets(written)]
+        new_in = [local.copy(f"{array.name}_in{wish}", w, out=False) for w in sets_of(wanted)]
+        new_out = [local.copy(f"{array.name}_out{wish}", w, out=True) for w in sets_of(written)]
         nests[0].extend(map(local.nest, new_in))
         nests[1].extend(map(local.nest, new_out))
         before += new_in
@@ -191,9 +192,3 @@ def _needed(scop: Scop, array: str) -> tuple[isl.UnionSet, isl.UnionSet]:
             if statement.write.kind is AccessKind.MAY_WRITE:
                 wanted = wanted.union(cells)
     return coalesced(wanted), coalesced(written)
-
-
-def _sets(values: isl.UnionSet) -> list[isl.Set]:
-    found: list[isl.Set] = []
-    values.foreach_set(found.append)
-    return found

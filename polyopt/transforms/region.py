@@ -31,6 +31,7 @@ from polyopt.schedule.tree import (
     tuple_names,
     with_children,
 )
+from polyopt.transforms.distribute import flat
 
 
 @dataclass(frozen=True, eq=False)
@@ -410,29 +411,7 @@ def place_nests_around(
 
     changed = _Opening(label, nests, depth, change).open(region.tree, 0)
     assert changed is not None
-    return _flat(changed)
-
-
-def _flat(tree: Tree) -> Tree:
-    """Return the tree with directly nested sequences flattened."""
-    match tree:
-        case Leaf():
-            return tree
-        case Band() | Filter():
-            return with_children(tree, (_flat(tree.child),))
-        case Sequence():
-            flat = with_children(tree, tuple(map(_flat, tree.parts)))
-            parts: list[Filter] = []
-            for part in children(flat):
-                assert isinstance(part, Filter)
-                if isinstance(part.child, Sequence):
-                    inner = part.child.parts
-                    parts += (Filter(p.domain.intersect(part.domain), p.child) for p in inner)
-                else:
-                    parts.append(part)
-            return flat if len(parts) == len(tree.parts) else Sequence(tuple(parts))
-        case _:
-            assert_never(tree)
+    return flat(changed)
 
 
 def _below(region: Region, label: str) -> isl.UnionSet:

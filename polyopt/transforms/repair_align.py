@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import islpy as isl
 
+from polyopt.ir.parameters import maps_of
 from polyopt.schedule.repair import RefusedStep, Repair, RepairKind
 from polyopt.schedule.schedule import Transform
 from polyopt.schedule.skewing import distance_vectors
@@ -47,9 +48,7 @@ def _offsets(
     for outer in find_band(refused.tree, label).members[:position]:
         pairs = pairs.eq_at_multi_union_pw_aff(outer.function)
     edges: dict[tuple[str, str], int] = {}
-    maps: list[isl.Map] = []
-    pairs.foreach_map(maps.append)
-    for one in maps:
+    for one in maps_of(pairs):
         distance = _constant(member, one)
         if distance is None:
             return None

@@ -12,6 +12,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced
 from polyopt.ir.loops import LoopKind
+from polyopt.ir.parameters import maps_of
 from polyopt.ir.scop import Scop
 from polyopt.schedule.sizes import Size, value_of
 from polyopt.schedule.tree import (
@@ -111,9 +112,7 @@ def full_tiles(
         time = part if time is None else time.flat_range_product(part)
     assert time is not None
     found = isl.UnionSet.empty(domain.get_space())
-    parts: list[isl.Map] = []
-    time.foreach_map(parts.append)
-    for statement in parts:
+    for statement in maps_of(time):
         points = statement.range()
         box = _whole_tiles(points, sizes)
         missing = box.subtract(points)

@@ -22,10 +22,9 @@ from polyopt.schedule.tree import (
     BandMember,
     Tree,
     find_band,
-    path_to,
+    only_statement,
     replace_band,
     resolve,
-    statements_of,
 )
 from polyopt.transforms.mapping import MAPPED, around, loops_inside, refuse_kinds
 from polyopt.transforms.tile import checked_sizes, tile_index
@@ -73,7 +72,7 @@ class Tensorize(Written):
                 f"a warp's {rows} x {columns} results are no fragments of {2 * ROWS} x {ROWS}",
                 f"give a multiple of {2 * ROWS} rows and of {ROWS} columns",
             )
-        statement = _only(tree, scop, label)
+        statement = only_statement(tree, scop, label)
         is_product = statement is not None and factors_of(statement) is not None
         count = 3 if is_product else 2
         members = find_band(tree, label).members
@@ -150,13 +149,6 @@ def _factor(expr: Expr) -> Load | None:
             return stored
         case _:
             return None
-
-
-def _only(tree: Tree, scop: Scop, label: str) -> Statement | None:
-    """Return the one statement in a band."""
-    _, domain = path_to(tree, scop, label)
-    names = statements_of(scop, domain)
-    return scop.statement(names[0]) if len(names) == 1 else None
 
 
 def _distributed(band: Band, first: int, rows: int, columns: int) -> Band:

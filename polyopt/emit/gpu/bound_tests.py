@@ -15,6 +15,7 @@ from polyopt.ir.expr import (
     CompareOp,
     Const,
     Expr,
+    conjunction,
     integer,
     mul,
     operands,
@@ -46,10 +47,7 @@ def _is_quotient(limit: Expr) -> bool:
 
 def all_of(tests: tuple[Expr, ...]) -> Expr:
     """Return one condition."""
-    result, *rest = [part for test in tests for part in operands(test, BinaryOp.AND)]
-    for test in rest:
-        result = Binary(BinaryOp.AND, result, test, DType.BOOL)
-    return result
+    return conjunction(part for test in tests for part in operands(test, BinaryOp.AND))
 
 
 def _test(value: Expr, limit: Expr) -> Expr:

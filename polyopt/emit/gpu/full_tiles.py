@@ -7,7 +7,7 @@ In: a nest of THREAD loops.  Out: the same, its inner loops of a small constant 
 from __future__ import annotations
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.gpu.nests import spans
+from polyopt.emit.gpu.nests import bounds_use, spans
 from polyopt.emit.gpu.quotients import undivided
 from polyopt.emit.nodes import expressions, map_body
 from polyopt.ir.expr import (
@@ -20,6 +20,7 @@ from polyopt.ir.expr import (
     Iter,
     Load,
     add,
+    conjunction,
     integer,
     loads,
     mul,
@@ -67,10 +68,7 @@ def full_tiles(body: Body, array: str) -> Body:
     whole = _spanned(body, found, is_full=True)
     if not conditions:
         return whole
-    every = conditions[0]
-    for condition in conditions[1:]:
-        every = Binary(BinaryOp.AND, every, condition, DType.BOOL)
-    return (If(every, whole, _spanned(body, own, is_full=False)),)
+    return (If(conjunction(conditions), whole, _spanned(body, own, is_full=False)),)
 
 
 def _subscripts(body: Body, array: str) -> set[str]:
@@ -119,14 +117,11 @@ def _collect(body: Body, inside: frozenset[str], found: dict[str, _TileLoop]) ->
             inner = inside | {node.iter}
             span = _span(node)
             if span is not None and node.iter not in found:
-                found[node.iter] = _for_all(span, inside, found) if _uses(node, inside) else span
+                found[node.iter] = (
+                    _for_all(span, inside, found) if bounds_use(node, inside) else span
+                )
         for part in bodies(node):
             _collect(part, inner, found)
-
-
-def _uses(loop: For, iters: frozenset[str]) -> bool:
-    bounds = (loop.lower, loop.upper)
-    return any(has_iterator(e, iters) for e in bounds)
 
 
 def _for_all(span: _TileLoop, inside: frozenset[str], found: dict[str, _TileLoop]) -> _TileLoop:

@@ -8,10 +8,8 @@ that are not in registers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 from polyopt.dataclass import dataclass, field, replace
-from polyopt.emit.gpu.each_block import in_each_block
+from polyopt.emit.gpu.each_block import in_each_block, under_grid
 from polyopt.emit.gpu.nests import spans
 from polyopt.emit.gpu.quotients import undivided
 from polyopt.emit.gpu.threads import outermost_nests
@@ -28,6 +26,7 @@ from polyopt.ir.expr import (
     Expr,
     Iter,
     add,
+    conjunction,
     integer,
     loads,
     operands,
@@ -227,13 +226,13 @@ def _as_box(loop: For, *, fills: bool) -> For:
         other = (Assign(first.target, Const(0.0, first.target.dtype)),)
     body = nest.body
     if tests:
-        body = within(inside, (If(conjunction(tests), nest.body, other),))
+        body = under_grid(inside, (If(conjunction(tests), nest.body, other),))
         if inside:
             whole = conjunction(dict.fromkeys(_at_worst(test, inside) for test in tests))
-            body = (If(whole, within(inside, nest.body), body),)
+            body = (If(whole, under_grid(inside, nest.body), body),)
     elif inside:
-        body = within(inside, nest.body)
-    (changed,) = within(across, body)
+        body = under_grid(inside, nest.body)
+    (changed,) = under_grid(across, body)
     assert isinstance(changed, For)
     return changed
 
@@ -270,24 +269,9 @@ class NormalizedNest:
         tests = self.tests()
         if tests:
             body = (If(conjunction(tests), body),)
-        (nest,) = within(self.loops, body)
+        (nest,) = under_grid(self.loops, body)
         assert isinstance(nest, For)
         return nest
-
-
-def within(loops: Sequence[For], body: Body) -> Body:
-    """Return `body` inside loops, outermost first."""
-    for loop in reversed(loops):
-        body = (replace(loop, body=body),)
-    return body
-
-
-def conjunction(tests: Iterable[Expr]) -> Expr:
-    """Return all of the conditions, one at least, as one."""
-    first, *others = tests
-    for test in others:
-        first = Binary(BinaryOp.AND, first, test, DType.BOOL)
-    return first
 
 
 def normalized_nest(outermost: For) -> NormalizedNest | None:

@@ -9,6 +9,7 @@ least `lanes` places where these are more than one.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from itertools import product
 from math import prod
 
@@ -28,6 +29,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import Body, For, If, LoopKind
+from polyopt.ir.names import has_iterator
 from polyopt.ir.types import DType
 
 
@@ -74,6 +76,11 @@ class ThreadNest:
         """The number of the first of the iterations that combine."""
         last = self.loops[-1]
         return normalize(substitute(self.number, {last.iter: last.lower}))
+
+
+def bounds_use(loop: For, iters: Container[str]) -> bool:
+    """Tell whether a bound of `loop` uses an iterator of `iters`."""
+    return has_iterator(loop.lower, iters) or has_iterator(loop.upper, iters)
 
 
 def thread_nest(loop: For) -> ThreadNest:

@@ -12,7 +12,6 @@ from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.gpu.full_tiles import MOST
 from polyopt.emit.gpu.nests import rebuilt, spans, thread_nest
 from polyopt.ir.expr import (
-    Binary,
     BinaryOp,
     Compare,
     CompareOp,
@@ -20,6 +19,7 @@ from polyopt.ir.expr import (
     Iter,
     Load,
     add,
+    conjunction,
     integer,
     operands,
     sub,
@@ -29,7 +29,6 @@ from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import Assign, Body, Declare, For, If, Kernel, LoopFunction, LoopKind, Node
 from polyopt.ir.names import has_iterator
 from polyopt.ir.nodes import all_nodes, map_bodies, map_inner
-from polyopt.ir.types import DType
 
 LARGEST = 8
 """Assignments in a loop that is written twice, whole and with conditions."""
@@ -70,10 +69,7 @@ def _separated(body: Body) -> Body:
     changed = tuple(_mapped(node, found) for node in body)
     if not conditions:
         return changed
-    every = conditions[0]
-    for condition in conditions[1:]:
-        every = Binary(BinaryOp.AND, every, condition, DType.BOOL)
-    return (If(every, changed, body),)
+    return (If(conjunction(conditions), changed, body),)
 
 
 @dataclass(frozen=True, slots=True)

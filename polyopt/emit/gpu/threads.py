@@ -12,7 +12,7 @@ from math import prod
 
 from polyopt.dataclass import replace
 from polyopt.emit.gpu.distribution import directly_inside, distribute_loop, has_loop, in_order
-from polyopt.emit.gpu.nests import Unbounded, extent, spans
+from polyopt.emit.gpu.nests import Unbounded, bounds_use, extent, spans
 from polyopt.emit.gpu.uniform_bounds import with_uniform_bounds
 from polyopt.ir.expr import (
     Binary,
@@ -23,6 +23,7 @@ from polyopt.ir.expr import (
     Iter,
     Symbol,
     add,
+    conjunction,
     integer,
     loads,
     operands,
@@ -39,7 +40,6 @@ from polyopt.ir.loops import (
     SetLocal,
     Space,
 )
-from polyopt.ir.names import has_iterator
 from polyopt.ir.nodes import all_nodes, bodies, map_bodies
 from polyopt.ir.types import DType
 
@@ -124,7 +124,7 @@ def _nest(outermost: For, taken: set[str], around: tuple[For, ...]) -> Body:
     loops, between, body = _with_uniform_bounds(*_chain(outermost), around)
     for position, loop in enumerate(loops):
         outer = frozenset(around.iter for around in loops[:position])
-        if _extent(loop) is None and _uses(loop, outer):
+        if _extent(loop) is None and bounds_use(loop, outer):
             rest = _rebuilt(loops[position:], between[position:], body)
             loops, between = loops[:position], between[:position]
             body = in_order((rest,), LoopKind.THREAD)
@@ -225,17 +225,9 @@ def _under(
 ) -> tuple[list[For], list[tuple[Expr, ...]], Body]:
     """Return a nest with the conditions `after` each of its loops."""
     if after[-1]:
-        every = after[-1][0]
-        for condition in after[-1][1:]:
-            every = Binary(BinaryOp.AND, every, condition, DType.BOOL)
-        body = (If(every, body),)
+        body = (If(conjunction(after[-1]), body),)
     joined = [(*own, *before) for own, before in zip([(), *after[:-1]], between, strict=True)]
     return loops, joined, body
-
-
-def _uses(loop: For, iters: frozenset[str]) -> bool:
-    bounds = (loop.lower, loop.upper)
-    return any(has_iterator(bound, iters) for bound in bounds)
 
 
 def _extent(loop: For) -> int | None:

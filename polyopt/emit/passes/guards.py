@@ -23,7 +23,9 @@ from polyopt.ir.expr import (
     Symbol,
     VectorLoad,
     add,
+    conjunction,
     integer,
+    operands,
     sub,
     walk,
 )
@@ -69,7 +71,7 @@ def _tightened(loop: For) -> Body:
     body = tuple(part for node in loop.body if isinstance(node, If) for part in node.then)
     outside: list[Expr] = []
     inside: list[Expr] = []
-    for condition in _conjuncts(guard):
+    for condition in operands(guard, BinaryOp.AND):
         if _is_fixed(condition, loop):
             outside.append(condition)
             continue
@@ -79,14 +81,14 @@ def _tightened(loop: For) -> Body:
         else:
             loop = replace(loop, lower=bounds.lower, upper=bounds.upper)
     if inside:
-        body = (If(_joined(inside), body),)
+        body = (If(conjunction(inside), body),)
     result: Node = replace(loop, body=body)
     return _before(outside, loop, result) if outside else (result,)
 
 
 def _before(outside: list[Expr], loop: For, result: Node) -> Body:
     """Return the loop under the conditions; an element is read only if an iteration would."""
-    node = If(_joined(outside), (result,))
+    node = If(conjunction(outside), (result,))
     reads = (p for c in outside for p in walk(c) if isinstance(p, Load) and p.index)
     if next(reads, None) is None:
         return (node,)
@@ -126,19 +128,6 @@ def _is_fixed(condition: Expr, loop: For) -> bool:
 def is_index(condition: Expr) -> bool:
     """Tell whether a condition is on iterators and sizes alone."""
     return not depends_on_data(condition)
-
-
-def _conjuncts(condition: Expr) -> tuple[Expr, ...]:
-    if isinstance(condition, Binary) and condition.op is BinaryOp.AND:
-        return (*_conjuncts(condition.left), *_conjuncts(condition.right))
-    return (condition,)
-
-
-def _joined(conditions: list[Expr]) -> Expr:
-    result = conditions[0]
-    for condition in conditions[1:]:
-        result = Binary(BinaryOp.AND, result, condition, DType.BOOL)
-    return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from polyopt.frontend.integers.ranges import INDEX, LEAST, WORD, range_of
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.drafts import Limit
 from polyopt.frontend.program.renaming import Renaming
-from polyopt.frontend.program.statement_domains import Loop, Scope, params_of
+from polyopt.frontend.program.statement_domains import Loop, Scope
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -27,6 +27,7 @@ from polyopt.ir.expr import (
     UnaryOp,
     integer,
 )
+from polyopt.ir.names import params_of
 from polyopt.ir.source import Check
 from polyopt.ir.types import DType
 

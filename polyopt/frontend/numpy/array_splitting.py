@@ -27,6 +27,7 @@ from polyopt.frontend.numpy.call_arguments import (
     tensor,
 )
 from polyopt.frontend.numpy.joining import joined
+from polyopt.frontend.numpy.padding import strip
 from polyopt.frontend.numpy.table_rules import Rule
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import forced
@@ -35,7 +36,6 @@ from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.computed_sizes import as_affine
 from polyopt.frontend.values.constants import as_sequence
 from polyopt.frontend.values.merged_dimensions import merge
-from polyopt.frontend.values.shapes import shifted
 from polyopt.frontend.values.values import Index, Sequence, Tensor, Value, remapped
 from polyopt.ir.expr import CompareOp, Expr, integer
 
@@ -91,13 +91,8 @@ def _into_parts(
         if uneven:
             start = plus(start, minimum(integer(number), rest))
             length = floordiv(plus(extent, count - 1 - number), integer(count))
-        parts.append(_part(value, along, start, length))
+        parts.append(strip(value, along, start, length))
     return Sequence(tuple(parts))
-
-
-def _part(value: Tensor, along: int, start: Expr, length: Expr) -> Tensor:
-    shape = tuple(length if d == along else e for d, e in enumerate(value.shape))
-    return shifted(value, along, start, shape)
 
 
 def tile(b: Builder, args: Arguments) -> Value:

@@ -54,6 +54,7 @@ from polyopt.frontend.values.values import (
 from polyopt.frontend.variables.memory_variables import refuse_write
 from polyopt.ir.expr import Const, Expr, Iter, Param, walk
 from polyopt.ir.integers import evaluate
+from polyopt.ir.library import filled
 from polyopt.ir.source import Layout, LibraryCall, Operand
 from polyopt.ir.types import DType, dtype_of
 
@@ -347,11 +348,11 @@ def _dtypes(
     asked = (options.get(name) for name in ("kth", "deg"))
     least = max([entry.example, *(n + 2 for n in asked if isinstance(n, int))])
     arrays = [_example(b.dtype, tuple(_small(e, least) for e in b.shape)) for b in call.buffers]
-    filled = [_filled(value, arrays) for value in call.positional]
-    keywords = {name: _filled(value, arrays) for name, value in call.keywords}
+    positional = [filled(value, arrays) for value in call.positional]
+    keywords = {name: filled(value, arrays) for name, value in call.keywords}
     try:
         with np.errstate(all="ignore"):
-            result = _callable(function)(*filled, **keywords)
+            result = _callable(function)(*positional, **keywords)
     except Exception as error:
         refuse("PO0151", f"`{full}`: {error}", args.loc, "see NumPy's documentation of it")
     results = result if isinstance(result, tuple) else (result,)
@@ -381,16 +382,6 @@ def _example(dtype: DType, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
         matrix = np.eye(shape[-2], shape[-1], dtype=dtype.numpy)
         return np.array(np.broadcast_to(matrix, shape))
     return np.arange(np.prod(shape, dtype=np.int64)).astype(dtype.numpy).reshape(shape)
-
-
-def _filled(value: object, arrays: list[np.ndarray[Any, Any]]) -> object:
-    match value:
-        case Operand(number=number, weak=weak):
-            return arrays[number].item() if weak else arrays[number][()]
-        case tuple():
-            return tuple(_filled(part, arrays) for part in value)
-        case _:
-            return value
 
 
 FUNCTIONS = {name: ordering(name, reduction(name)) for name in ("max", "min")}

@@ -132,7 +132,7 @@ def _with_constants(
             (minus(shape[d], after), after, high),
         ):
             if not is_uniform and width != ZERO:
-                border = _strip(whole, d, start, width)
+                border = strip(whole, d, start, width)
                 _fill(b, border, fill, loc)
     starts = tuple(before for before, _ in sides)
 
@@ -143,7 +143,8 @@ def _with_constants(
     return Tensor(shape, value.dtype, whole.at, whole.view)
 
 
-def _strip(whole: Tensor, d: int, start: Expr, width: Expr) -> Tensor:
+def strip(whole: Tensor, d: int, start: Expr, width: Expr) -> Tensor:
+    """Return `width` layers of dimension `d` from `start` on."""
     shape = tuple(width if n == d else e for n, e in enumerate(whole.shape))
     return shifted(whole, d, start, shape)
 

@@ -24,7 +24,7 @@ from polyopt.frontend.program.drafts import Draft
 from polyopt.frontend.program.marks import Binding, Invocation, Mark, Storage, dynamic_params
 from polyopt.frontend.program.regions import Former, Known, used_params
 from polyopt.frontend.program.renaming import Renaming, renamed_draft, renamed_mark
-from polyopt.frontend.program.statement_domains import params_of, scope_exprs, size_context
+from polyopt.frontend.program.statement_domains import scope_exprs, size_context
 from polyopt.frontend.values.values import Buffer, Index
 from polyopt.ir.affine import condition_set, param_space
 from polyopt.ir.choice import chosen
@@ -42,6 +42,7 @@ from polyopt.ir.expr import (
     rewrite,
 )
 from polyopt.ir.linear import normalize
+from polyopt.ir.names import params_of
 from polyopt.ir.program import Parts
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.ir.source import Check, Fault

@@ -13,16 +13,10 @@ import islpy as isl
 
 from polyopt.frontend.integers.affine_integers import is_affine
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.statement_domains import (
-    Loop,
-    domain_of,
-    params_of,
-    scope_exprs,
-    size_context,
-)
+from polyopt.frontend.program.statement_domains import Loop, domain_of, scope_exprs, size_context
 from polyopt.ir.affine import NotAffine, index_map
 from polyopt.ir.expr import Const, Expr, Load, Select, children, loads, rewrite
-from polyopt.ir.names import iterators
+from polyopt.ir.names import iterators, params_of
 
 
 def directions(

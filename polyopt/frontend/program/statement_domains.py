@@ -22,12 +22,11 @@ from polyopt.ir.expr import (
     Expr,
     Iter,
     Load,
-    Param,
     Unary,
     UnaryOp,
     integer,
-    walk,
 )
+from polyopt.ir.names import params_of
 from polyopt.ir.types import DType
 
 
@@ -109,11 +108,6 @@ def is_same_place(here: Scope, other: Scope) -> bool:
     """Whether both are in the same loops, under the same conditions."""
     mine, theirs = ((s.loops, s.conditions, s.guard) for s in (here, other))
     return mine == theirs
-
-
-def params_of(exprs: Iterable[Expr]) -> frozenset[str]:
-    """Return the parameters in `exprs`."""
-    return frozenset(p.name for e in exprs for p in walk(e) if isinstance(p, Param))
 
 
 def scope_exprs(scope: Scope) -> tuple[Expr, ...]:

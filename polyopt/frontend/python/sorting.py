@@ -13,7 +13,7 @@ from polyopt.frontend.arithmetic.operators import describe, operand, operate
 from polyopt.frontend.integers.affine_integers import ZERO
 from polyopt.frontend.numpy import callbacks
 from polyopt.frontend.numpy.axis_reductions import reduced
-from polyopt.frontend.numpy.call_arguments import Arguments, number, tensor
+from polyopt.frontend.numpy.call_arguments import Arguments, is_none, number, tensor
 from polyopt.frontend.numpy.grids import arange
 from polyopt.frontend.numpy.reshaping import flipped
 from polyopt.frontend.numpy.table_rules import Rule
@@ -46,7 +46,7 @@ _NAN = "`sorted` of numbers among which is NaN"
 def sorted_(b: Builder, args: Arguments) -> Value:
     """sorted"""
     value, key, reverse = args.take("iterable", "key reverse")
-    if not _is_absent(key) or not isinstance(reverse, Known):
+    if not is_none(key) or not isinstance(reverse, Known):
         refuse("PO0151", "`sorted` with these arguments", args.loc, "sort indices with np.argsort")
     down = bool(reverse.value)
     items = unrolled(b, value, args.loc)
@@ -63,10 +63,6 @@ def sorted_(b: Builder, args: Arguments) -> Value:
             pair = numbers[place - 1], numbers[place]
             numbers[place - 1 : place + 1] = _in_order(b, *pair, down, args)
     return Sequence(tuple(numbers), True)
-
-
-def _is_absent(value: Value) -> bool:
-    return isinstance(value, Known) and value.value is None
 
 
 def _of_known(items: tuple[Value, ...], down: bool, args: Arguments) -> Value:

@@ -32,7 +32,6 @@ from polyopt.frontend.program.marks import Binding, title_of
 from polyopt.frontend.program.rebound_copies import settle_copies
 from polyopt.frontend.program.renaming import Renaming
 from polyopt.frontend.program.snapshots import refuse_stale
-from polyopt.frontend.program.statement_domains import params_of
 from polyopt.frontend.reader.results import Returned, mark_results
 from polyopt.frontend.reader.statements import StatementReader
 from polyopt.frontend.syntax.annotations import Annotation
@@ -59,6 +58,7 @@ from polyopt.frontend.values.values import Known, Number, Value, as_value
 from polyopt.frontend.variables.call_frames import Frame
 from polyopt.frontend.variables.dynamic_types import learn_tags
 from polyopt.ir.expr import Cast, Expr, Param, Symbol, integer, walk
+from polyopt.ir.names import params_of
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Role
 from polyopt.ir.source import (

@@ -37,6 +37,7 @@ from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.marks import dynamic_params
 from polyopt.frontend.program.statement_domains import Loop
 from polyopt.frontend.subscripts.runtime_subscripts import Pending, Place, checked, found_position
+from polyopt.frontend.subscripts.strides import clipped
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.promote import cast
 from polyopt.frontend.values.values import Index, Tensor, iterators, remapped
@@ -264,8 +265,8 @@ def _cut_clipped(b: Builder, part: Cut, size: Expr, loc: Loc | None) -> tuple[Ex
     part = _found_bounds(b, part, size)
     bounds = [bound for bound in (part.start, part.stop) if bound is not None]
     assumed = [_required_sign(b, bound, loc) for bound in bounds]
-    start = (low if up else high) if part.start is None else _exact(part.start, size, low, high)
-    stop = (high if up else low) if part.stop is None else _exact(part.stop, size, low, high)
+    start = (low if up else high) if part.start is None else clipped(part.start, size, low, high)
+    stop = (high if up else low) if part.stop is None else clipped(part.stop, size, low, high)
     exact = (start, minus(stop, start) if up else minus(start, stop))
     starts = [start] if part.start is None else _guesses(part.start, size)
     stops = [stop] if part.stop is None else _guesses(part.stop, size)
@@ -294,7 +295,7 @@ def _found_bounds(b: Builder, part: Cut, size: Expr) -> Cut:
 
 
 def _clipped_here(b: Builder, bound: Expr, size: Expr) -> Expr:
-    found = b.bound_here(_exact(bound, size, ZERO, size), "bound")
+    found = b.bound_here(clipped(bound, size, ZERO, size), "bound")
     inside = both(at_least(found, ZERO), at_least(size, found))
     b.demand(inside, "PO0171", "a slice bound is clipped", b.loc)
     b.bounds[found] = size
@@ -353,11 +354,6 @@ def _required_sign(b: Builder, bound: Expr, loc: Loc | None) -> Expr:
     hint = "pass another value, or compute the slice bound with max or min"
     b.demand(condition, "PO0171", f"the slice bound `{show(bound)}` must be {sign}", loc, hint)
     return condition
-
-
-def _exact(bound: Expr, size: Expr, low: Expr, high: Expr) -> Expr:
-    """Return Python's meaning of a slice bound."""
-    return select(less(bound, ZERO), maximum(plus(bound, size), low), minimum(bound, high))
 
 
 def _guesses(bound: Expr, size: Expr) -> list[Expr]:

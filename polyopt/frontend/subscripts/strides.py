@@ -62,8 +62,8 @@ def stepped_cut(
     up = less(ZERO, step)
     low = select(up, ZERO, integer(-1))
     high = select(up, size, plus(size, -1))
-    first = select(up, low, high) if start is None else _clipped(start, size, low, high)
-    last = select(up, high, low) if stop is None else _clipped(stop, size, low, high)
+    first = select(up, low, high) if start is None else clipped(start, size, low, high)
+    last = select(up, high, low) if stop is None else clipped(stop, size, low, high)
     found = b.dynamic(first, "start")
     count = b.dynamic(_count(found, last, step), "count")
     b.demand(at_least(size, count), "PO0171", "a slice is no longer than its array", b.loc)
@@ -71,7 +71,8 @@ def stepped_cut(
     return found, count
 
 
-def _clipped(bound: Expr, size: Expr, low: Expr, high: Expr) -> Expr:
+def clipped(bound: Expr, size: Expr, low: Expr, high: Expr) -> Expr:
+    """Return Python's meaning of a slice bound."""
     return select(less(bound, ZERO), maximum(plus(bound, size), low), minimum(bound, high))
 
 
