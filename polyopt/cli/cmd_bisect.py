@@ -23,6 +23,7 @@ from polyopt.cli.prepare import (
     sizes_option,
     target_argument,
     types_option,
+    values_options,
 )
 from polyopt.dataclass import dataclass
 from polyopt.errors import KernelFault, PolyoptError
@@ -37,12 +38,7 @@ if TYPE_CHECKING:
 
 @click.command("bisect")
 @target_argument
-@click.option(
-    "--npz",
-    metavar="FILE",
-    help="Take the arguments from an .npz file, by name, or the only one from an .npy file.",
-)
-@click.option("--seed", type=int, default=0, help="Seed of the random values.  [0]")
+@values_options
 @click.option("--limit", type=click.FloatRange(min=0.1), default=60.0, help="Seconds a run.  [60]")
 @click.option("--every", is_flag=True, help="Try the steps one after the other, do not halve.")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads; all cores otherwise.")

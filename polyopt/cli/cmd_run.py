@@ -16,17 +16,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from polyopt.cli.console import result, result_json, talk
-from polyopt.cli.load import load_target
 from polyopt.cli.prepare import (
     compile_options,
     json_option,
     make_options,
-    prepare,
     sizes_option,
+    target_and_values,
     target_argument,
     types_option,
+    values_options,
 )
-from polyopt.cli.typespec import parse_sizes
 from polyopt.dataclass import dataclass
 from polyopt.errors import KernelFault, PolyoptError, UsageError
 
@@ -37,18 +36,13 @@ if TYPE_CHECKING:
 
 @click.command("run")
 @target_argument
-@click.option(
-    "--npz",
-    metavar="FILE",
-    help="Take the arguments from an .npz file, by name, or the only one from an .npy file.",
-)
+@values_options
 @click.option("--out", metavar="FILE", help="Write results and written arrays to an .npz file.")
 @click.option("--check", is_flag=True, help="Compare with the undecorated function.")
 @click.option(
     "--verify", is_flag=True, help="Compare the program as it was read with Python, on small calls."
 )
 @click.option("--repeat", type=click.IntRange(min=1), default=3, help="Timed calls.  [3]")
-@click.option("--seed", type=int, default=0, help="Seed of the random values.  [0]")
 @types_option
 @sizes_option
 @compile_options
@@ -70,19 +64,9 @@ def command(
 ) -> None:
     """Compile a function and run it on random or given values."""
     import polyopt
-    from polyopt.cli.inputs import choose_sizes, random_values
-    from polyopt.cli.stored import stored_values
     from polyopt.numerics.results import named_results
 
-    given = parse_sizes(sizes)
-    if npz is not None:
-        loaded = load_target(target)
-        values = stored_values(loaded.func, Path(npz))
-    else:
-        prepared = prepare(target, types, given)
-        loaded = prepared.target
-        chosen = choose_sizes(prepared.program.signature, loaded.func, given)
-        values = random_values(prepared.program.signature, chosen, seed)
+    loaded, values = target_and_values(target, types, sizes, npz, seed)
     options = make_options(fp, threads, schedule, loaded.kernel)
     kernel = polyopt.kernel(
         fp=options.fp.value,

@@ -6,22 +6,19 @@ of the function use it from then on.  Refuses: what `run` refuses; calls on shar
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from polyopt.cli.console import result, result_json
-from polyopt.cli.load import load_target
 from polyopt.cli.prepare import (
     compile_options,
     json_option,
     make_options,
-    prepare,
     sizes_option,
+    target_and_values,
     target_argument,
     types_option,
+    values_options,
 )
-from polyopt.cli.typespec import parse_sizes
 from polyopt.dataclass import asdict
 
 
@@ -33,12 +30,7 @@ from polyopt.dataclass import asdict
     default=60.0,
     help="How long to search.  [60]",
 )
-@click.option(
-    "--npz",
-    metavar="FILE",
-    help="Take the arguments from an .npz file, by name, or the only one from an .npy file.",
-)
-@click.option("--seed", type=int, default=0, help="Seed of the random values.  [0]")
+@values_options
 @types_option
 @sizes_option
 @compile_options
@@ -57,18 +49,8 @@ def command(
 ) -> None:
     """Measure schedules on random or given values, and keep the fastest for later kernels."""
     from polyopt.api import Kernel
-    from polyopt.cli.inputs import choose_sizes, random_values
-    from polyopt.cli.stored import stored_values
 
-    given = parse_sizes(sizes)
-    if npz is not None:
-        loaded = load_target(target)
-        values = stored_values(loaded.func, Path(npz))
-    else:
-        prepared = prepare(target, types, given)
-        loaded = prepared.target
-        chosen = choose_sizes(prepared.program.signature, loaded.func, given)
-        values = random_values(prepared.program.signature, chosen, seed)
+    loaded, values = target_and_values(target, types, sizes, npz, seed)
     options = make_options(fp, threads, schedule, loaded.kernel).changed({"tune": None})
     found = Kernel(loaded.func, options).tune(seconds, *values)
     if as_json:

@@ -10,11 +10,13 @@ import functools
 import inspect
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from polyopt.cli.load import Target, load_target
+from polyopt.cli.typespec import parse_sizes
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import UsageError
 from polyopt.ir.target import TARGETS
@@ -175,6 +177,34 @@ def sizes_option(command: _F) -> _F:
     return click.option(
         "--sizes", metavar="N=100,A=50x60", help="Sizes of loops and shapes of arrays."
     )(command)
+
+
+def values_options(command: _F) -> _F:
+    """`--npz` and `--seed`."""
+    stored = click.option(
+        "--npz",
+        metavar="FILE",
+        help="Take the arguments from an .npz file, by name, or the only one from an .npy file.",
+    )
+    seed = click.option("--seed", type=int, default=0, help="Seed of the random values.  [0]")
+    return stored(seed(command))
+
+
+def target_and_values(
+    text: str, types: str | None, sizes: str | None, npz: str | None, seed: int
+) -> tuple[Target, tuple[Any, ...]]:
+    """Load `FILE.py:FUNC`; return it with stored or random values of its arguments."""
+    from polyopt.cli.inputs import choose_sizes, random_values
+    from polyopt.cli.stored import stored_values
+
+    if npz is not None:
+        target = load_target(text)
+        return target, stored_values(target.func, Path(npz))
+    given = parse_sizes(sizes)
+    prepared = prepare(text, types, given)
+    signature = prepared.program.signature
+    chosen = choose_sizes(signature, prepared.target.func, given)
+    return prepared.target, random_values(signature, chosen, seed)
 
 
 def schedule_options(command: _F) -> _F:

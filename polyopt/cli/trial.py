@@ -37,20 +37,11 @@ class Request:
 
 def values_of(request: Request) -> tuple[Any, tuple[Any, ...]]:
     """Return the loaded target and the values it is called with."""
-    from polyopt.cli.inputs import choose_sizes, random_values
-    from polyopt.cli.load import load_target
-    from polyopt.cli.prepare import prepare
-    from polyopt.cli.stored import stored_values
-    from polyopt.cli.typespec import parse_sizes
+    from polyopt.cli.prepare import target_and_values
 
-    if request.npz is not None:
-        target = load_target(request.target)
-        return target, stored_values(target.func, Path(request.npz))
-    given = parse_sizes(request.sizes)
-    prepared = prepare(request.target, request.types, given)
-    signature = prepared.program.signature
-    chosen = choose_sizes(signature, prepared.target.func, given)
-    return prepared.target, random_values(signature, chosen, request.seed)
+    return target_and_values(
+        request.target, request.types, request.sizes, request.npz, request.seed
+    )
 
 
 def kernel_of(request: Request, target: Any) -> Any:  # noqa: ANN401
