@@ -19,13 +19,13 @@ from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import Iter
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
 from polyopt.ir.showing import show
+from polyopt.never import assert_never
 from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.dataflow import Dataflow, within
 from polyopt.schedule.rebase import rebased
-from polyopt.schedule.tree import LoopRef, Tree
+from polyopt.schedule.tree import Band, Filter, Leaf, LoopRef, Sequence, Tree
 from polyopt.transforms.accesses import find_array, redirected, touching
 from polyopt.transforms.local import Local, region_loop_names
-from polyopt.transforms.prune import pruned
 from polyopt.transforms.reference import loop
 from polyopt.transforms.region import NewNest, Region, enter, fresh_name, loop_nest, place_nests
 from polyopt.transforms.written import Written
@@ -200,3 +200,32 @@ def _without(scop: Scop, tree: Tree, array: str) -> tuple[Scop, Tree]:
     arrays = tuple(a for a in scop.arrays if a.name != array)
     left = replace(scop, statements=statements, arrays=arrays)
     return left, pruned(tree, left.domain)
+
+
+# -- remove the loops and parts of a tree that run no instances ----------------------------------
+
+
+def pruned(tree: Tree, domain: isl.UnionSet) -> Tree:
+    """Return `tree` without the parts of sequences that contain no instance of `domain`."""
+    match tree:
+        case Leaf():
+            return tree
+        case Band():
+            members = tuple(
+                replace(m, schedule=m.schedule.intersect_domain(domain)) for m in tree.members
+            )
+            return replace(tree, members=members, child=pruned(tree.child, domain))
+        case Filter():
+            inside = domain.intersect(tree.domain)
+            return Filter(inside, pruned(tree.child, inside))
+        case Sequence():
+            parts = []
+            for part in tree.parts:
+                inside = domain.intersect(part.domain)
+                if not inside.is_empty():
+                    parts.append(Filter(inside, pruned(part.child, inside)))
+            if len(parts) == 1:
+                return parts[0].child
+            return Sequence(tuple(parts)) if parts else Leaf()
+        case _:
+            assert_never(tree)

@@ -17,9 +17,8 @@ from polyopt.ir.affine import quota
 from polyopt.ir.source import ArrayArg, CParamKind
 from polyopt.proof import certify
 from polyopt.racecheck import Checker, Level
-from polyopt.racecheck.checker import Rules
+from polyopt.racecheck.checker import Rules, asks_who_runs, has_level
 from polyopt.racecheck.sanitizer import Sanitizer
-from polyopt.racecheck.texts import asks_who_runs, has_level
 from tests.mutants.case import Arrays, Made, Sizes
 from tests.oracle.enumerate import enumerate_kernel
 from tests.oracle.judge import judge_tree

@@ -23,9 +23,8 @@ from polyopt.frontend.syntax.argtypes import ArgType
 from polyopt.ir.program import Program
 from polyopt.pipeline import Compilation, compile_program
 from polyopt.racecheck import Checker, Level, Race
-from polyopt.racecheck.checker import Rules
+from polyopt.racecheck.checker import Rules, has_level
 from polyopt.racecheck.sanitizer import Sanitizer
-from polyopt.racecheck.texts import has_level
 from polyopt.targets import Options
 from tests.machines import NARROW
 from workloads import registry

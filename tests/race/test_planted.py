@@ -11,7 +11,7 @@ import pytest
 from polyopt.emit import emit_c
 from polyopt.ir.loops import LoopKind
 from polyopt.racecheck import Checker, Level
-from polyopt.racecheck.texts import has_level
+from polyopt.racecheck.checker import has_level
 from tests.race.planted import PLANTED, Planted, arguments, plant
 from tests.unit.emit.test_thread_privatization import FUSED, given, shares
 

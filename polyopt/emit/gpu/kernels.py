@@ -7,6 +7,7 @@ sizes found on the way, faults and library calls stay outside.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import groupby
 
@@ -14,7 +15,6 @@ from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.gpu.distribution import distribute_loop, has_loop
 from polyopt.emit.gpu.each_block import under_grid
 from polyopt.emit.gpu.grids import grid_of
-from polyopt.emit.gpu.host_variables import demote_variables
 from polyopt.emit.gpu.lane_reductions import (
     WARP,
     accessed_arrays,
@@ -24,7 +24,6 @@ from polyopt.emit.gpu.lane_reductions import (
     spread_over_lanes,
 )
 from polyopt.emit.gpu.nests import thread_nest
-from polyopt.emit.gpu.scan_loops import select_scans
 from polyopt.emit.gpu.scan_printer import THREADS as SCANNING
 from polyopt.emit.gpu.threads import (
     STRIP,
@@ -35,9 +34,10 @@ from polyopt.emit.gpu.threads import (
     stripped,
     thread_body,
 )
+from polyopt.emit.nodes import map_node, own_mapped
 from polyopt.emit.regions import declared_names, leaves_itself, written_arrays
 from polyopt.ir.array import Array, Role
-from polyopt.ir.expr import Symbol, loads
+from polyopt.ir.expr import Expr, Load, Symbol, loads
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
@@ -53,9 +53,11 @@ from polyopt.ir.loops import (
     LoopFunction,
     LoopKind,
     Node,
+    SetLocal,
     While,
 )
 from polyopt.ir.nodes import all_nodes, bodies, map_bodies
+from polyopt.ir.scan import NoScan, scan_of
 from polyopt.ir.types import DType
 
 MOST_THREADS = 1024
@@ -285,3 +287,78 @@ def threads_of(body: Body) -> int:
     most = max(found.get(True, 1), 1)
     most = most if most > 1 else found.get(False, 1)
     return most if most <= MOST_THREADS else STRIP
+
+
+# -- keep the SCAN loops that the threads of a block can run together ----------------------------
+
+
+_ALONE = (LoopKind.THREAD, LoopKind.PARALLEL)
+"""Loops whose iterations one thread runs."""
+
+
+def select_scans(body: Body, *, is_alone: bool = False) -> Body:
+    """Return `body` with SCAN loops that a block scans, or in order."""
+    return tuple(_selected(node, is_alone) for node in body)
+
+
+def _selected(node: Node, is_alone: bool) -> Node:
+    if isinstance(node, For):
+        is_alone = is_alone or node.kind in _ALONE
+        if node.kind is LoopKind.SCAN and (is_alone or not _is_scan(node)):
+            node = replace(node, kind=LoopKind.SEQUENTIAL)
+    return map_bodies(node, select_scans, is_alone=is_alone)
+
+
+def _is_scan(loop: For) -> bool:
+    try:
+        scan_of(loop)
+    except NoScan:
+        return False
+    return True
+
+
+# -- demote variables of the host's code that a device sets to elements of memory ----------------
+
+
+def demote_variables(
+    body: Body, is_device: Callable[[Node], bool]
+) -> tuple[Body, tuple[Array, ...]]:
+    """Return `body` with host variables that statements set as arrays of one element, and these."""
+    declared = {node.name: node for node in _of_host(body, is_device)}
+    again = {node.name for node in all_nodes(body) if isinstance(node, SetLocal)}
+    chosen = {name: node for name, node in declared.items() if name in again or node.statement}
+    if not chosen:
+        return body, ()
+
+    def rule(part: Expr) -> Expr | None:
+        if isinstance(part, Symbol) and part.name in chosen:
+            return Load(part.name, (), part.dtype)
+        return None
+
+    arrays = tuple(Array(n.name, n.dtype, (), Role.TEMP) for n in chosen.values())
+    return _stored(body, frozenset(chosen), rule), arrays
+
+
+def _of_host(body: Body, is_device: Callable[[Node], bool]) -> Iterator[Declare]:
+    for node in body:
+        if isinstance(node, Declare):
+            yield node
+        elif not is_device(node):
+            for part in bodies(node):
+                yield from _of_host(part, is_device)
+
+
+def _stored(body: Body, names: frozenset[str], rule: Callable[[Expr], Expr | None]) -> Body:
+    result: list[Node] = []
+    for node in body:
+        match node:
+            case Declare() | SetLocal() if node.name in names:
+                node = map_node(node, rule)
+                assert isinstance(node, Declare | SetLocal)
+                if isinstance(node, Declare) and not node.statement:
+                    continue  # it was set to nothing in particular
+                target = Load(node.name, (), node.dtype)
+                result.append(Assign(target, node.value, node.statement, node.instance, node.steps))
+            case _:
+                result.append(own_mapped(map_bodies(node, _stored, names, rule), rule))
+    return tuple(result)

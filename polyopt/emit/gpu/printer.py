@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 
 from polyopt.dataclass import replace
 from polyopt.emit.banner import banner
-from polyopt.emit.c_statements import Code, Function, Line, identifiers
+from polyopt.emit.c_statements import Branch, Code, Function, Line, identifiers
 from polyopt.emit.gpu.body import KernelEmitter
+from polyopt.emit.gpu.bound_tests import all_of
 from polyopt.emit.gpu.complex import complex_definitions
 from polyopt.emit.gpu.declarations import KernelDeclarations
 from polyopt.emit.gpu.dialect import DeviceDialect
@@ -20,7 +21,6 @@ from polyopt.emit.gpu.expressions import KernelPrinter
 from polyopt.emit.gpu.frame import KernelFrame, make_frame
 from polyopt.emit.gpu.grid_printer import make_grid
 from polyopt.emit.gpu.half_conversions import with_shortcut
-from polyopt.emit.gpu.last_block import last_block_code
 from polyopt.emit.gpu.printed import with_limits
 from polyopt.emit.gpu.private_copies import private_copies_of
 from polyopt.emit.gpu.scan_printer import ScanPrinter, lone_scan, part_count
@@ -28,8 +28,18 @@ from polyopt.emit.helpers import Helper, definition
 from polyopt.emit.ranges import Ranges
 from polyopt.emit.regions import expressions
 from polyopt.emit.wrapping import wrapped
-from polyopt.ir.expr import Binary, BinaryOp, Load, integer, sub, walk
-from polyopt.ir.loops import AllocateArray, Assign, DeclareArray, Kernel, LoopFunction
+from polyopt.ir.array import Array, Role
+from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Load, integer, sub, walk
+from polyopt.ir.loops import (
+    AllocateArray,
+    Assign,
+    DeclareArray,
+    For,
+    Kernel,
+    LoopFunction,
+    LoopKind,
+    Scope,
+)
 from polyopt.ir.nodes import all_nodes, kernels_of
 from polyopt.ir.source import DeviceSource, KernelEntry, KernelParamKind, SizeOf
 from polyopt.ir.types import DType
@@ -159,3 +169,40 @@ def _file(fn: LoopFunction, used: Mapping[Helper, None], code: str, dialect: Dev
             setup += lines
     parts = [banner(fn), "\n".join(setup), support, code]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+# -- print the code that only the last block to finish runs --------------------------------------
+
+
+def last_block_code(
+    kernel: Kernel, frame: KernelFrame, emitter: KernelEmitter, lines: list[Code]
+) -> list[Code]:
+    """Return the code of a block, and of the last one."""
+    declarations = emitter.declarations
+    (counter,) = (p.text for p in frame.params if p.kind is KernelParamKind.COUNTER)
+    name = declarations.fresh("is_last")
+    is_last = declarations.share(Array(name, DType.BOOL, (), Role.TEMP), name)
+    wait = Line(declarations.dialect.barrier(Scope.BLOCK, orders_arrays=True))
+    count = declarations.dialect.count_block.format(counter=counter)
+    fence = Line(declarations.dialect.fence)
+    elect = Branch(f"{declarations.thread} == 0", [fence, Line(f"{is_last} = {count};"), fence], [])
+    rest = with_limits(emitter.body(kernel.finish), declarations)
+    guard = emitter.printer.text(all_of(_has_blocks(kernel)))
+    return [
+        Branch(guard, lines, []),
+        Line("/* the block that ends last has the results of all others */"),
+        wait,
+        elect,
+        wait,
+        Branch(is_last, rest, []),
+    ]
+
+
+def _has_blocks(kernel: Kernel) -> tuple[Expr, ...]:
+    """Return the conditions under which the loops over blocks have an iteration."""
+    found: list[Expr] = []
+    body = kernel.body
+    while len(body) == 1 and isinstance(body[0], For) and body[0].kind is LoopKind.BLOCK:
+        found.append(Compare(CompareOp.LT, body[0].lower, body[0].upper))
+        body = body[0].body
+    return tuple(found)
