@@ -44,6 +44,7 @@ def spliced(unit: Unit, text: str, regions: Sequence[Compiled]) -> str:
     """Return the file's text with all regions replaced."""
     lines = text.split("\n")
     changes: list[tuple[int, int, list[str]]] = []
+    functions: dict[int, list[str]] = {}
     known: set[str] = set()
     for compiled in regions:
         region = compiled.region
@@ -55,7 +56,8 @@ def spliced(unit: Unit, text: str, regions: Sequence[Compiled]) -> str:
         done = "" if known else _DONE
         text = "\n\n".join((*compiled.helpers, compiled.source.text))
         body = _new_pieces(text, compiled.source.entry, known)
-        changes.append((place, place - 1, f"{_HEAD}{done}\n{body}{_FOOT}".split("\n")))
+        functions.setdefault(place, []).extend(f"{_HEAD}{done}\n{body}{_FOOT}".split("\n"))
+    changes += [(place, place - 1, new) for place, new in functions.items()]
     for first, last, new in sorted(changes, key=lambda change: change[0], reverse=True):
         lines[first - 1 : last] = new
     return "\n".join(lines)

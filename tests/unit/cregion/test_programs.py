@@ -151,3 +151,20 @@ def test_other_macros_than_those_read_do_not_build(tmp_path):
         command = ["gcc", "-c", *flags, str(made), "-o", str(tmp_path / "made.o")]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         assert (done.returncode == 0) is builds, done.stderr
+
+
+@pytest.mark.toolchain
+def test_two_regions_of_one_function_share_their_helpers(tmp_path):
+    source = tmp_path / "rows.c"
+    source.write_text(
+        "void rows(int n, int m, float *a, const float *b)\n{\n#pragma scop\n"
+        "  for (int i = 0; i < n; i++)\n    for (int j = 0; j < m; j++)\n"
+        "      a[i * m + j] += b[j * n + i];\n#pragma endscop\n  a[0] += 1;\n#pragma scop\n"
+        "  for (int i = 1; i < n; i++)\n    for (int j = 0; j < m; j++)\n"
+        "      a[i * m + j] -= a[(i - 1) * m + j];\n#pragma endscop\n}\n"
+    )
+    (tmp_path / "after.c").write_text(optimized(source))
+    both = library(source), library(tmp_path / "after.c", "-fopenmp")
+    a, b = numbers(23 * 31, 1, np.float32), numbers(23 * 31, 2, np.float32)
+    before, after = run(both, "rows", [23, 31, a, b])
+    assert before == after
