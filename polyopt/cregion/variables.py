@@ -111,16 +111,57 @@ class Variables:
                 self.unit.refuse("PO0194", message, node, "set it again behind the region")
 
     def after(self, name: str, is_own: bool = False) -> list[Node]:
-        """Return the first use of `name` behind the region, where it reads the region's value."""
+        """Return a use of `name` behind the region, where it may read the region's value.
+
+        What stands before the region in a loop around it runs behind it, too, and so does the
+        region itself.
+        """
         if name in self.own and not is_own:
             return []
-        for node in walk(self.region.function):
-            if node.start_byte < self.region.end.end_byte or node.type != "identifier":
-                continue
-            if self.unit.source(node) == name:
-                is_set = self._is_declared(node) if is_own else self._is_set(node)
-                return [] if is_set else [node]
+        uses = [
+            node
+            for node in walk(self.region.function)
+            if node.type == "identifier" and self.unit.source(node) == name
+        ]
+        pointed = [node for node in uses if self._is_pointed_to(node)]
+        if pointed and not is_own and name not in self.counters:
+            return pointed[:1]
+        behind = [node for node in uses if node.start_byte >= self.region.end.end_byte]
+        runs = [behind]
+        loop = self._loop
+        if loop is not None and not is_own:
+            start, first = loop.start_byte, self.region.begin.start_byte
+            if name not in self.counters and not self._declares(loop, name):
+                runs.append([node for node in uses if start <= node.start_byte < loop.end_byte])
+            runs.append([node for node in behind if node.start_byte >= loop.end_byte])
+            runs.append([node for node in uses if start <= node.start_byte < first])
+        for run in runs:
+            if run:
+                is_set = self._is_declared(run[0]) if is_own else self._is_set(run[0])
+                if not is_set:
+                    return run[:1]
         return []
+
+    @cached_property
+    def _loop(self) -> Node | None:
+        """The outermost loop around the region."""
+        found, node = None, self.region.begin.parent
+        while node is not None and node.id != self.region.function.id:
+            if node.type in ("for_statement", "while_statement", "do_statement"):
+                found = node
+            node = node.parent
+        return found
+
+    def _declares(self, loop: Node, name: str) -> bool:
+        """Tell whether a variable of the region's scope lives in an iteration of `loop` only."""
+        declared = self.scope.get(name, self.region.begin).node
+        return loop.start_byte < declared.start_byte < loop.end_byte
+
+    def _is_pointed_to(self, node: Node) -> bool:
+        parent = node.parent
+        if parent is None or parent.type != "pointer_expression":
+            return False
+        return self.unit.source(parent).startswith("&")
 
     def _is_declared(self, node: Node) -> bool:
         parent = node.parent
@@ -133,8 +174,21 @@ class Variables:
             return False
         if parent.type == "assignment_expression":
             plain = self.unit.source(field(parent, "operator")) == "="
-            return plain and field(parent, "left").id == node.id
+            is_target = plain and field(parent, "left").id == node.id
+            return is_target and self._is_always_run(parent)
         return self._is_declared(node)
+
+    def _is_always_run(self, node: Node) -> bool:
+        """Tell whether an assignment is a statement or begins a loop in a block around."""
+        statement = node.parent
+        if statement is None or statement.type not in ("expression_statement", "for_statement"):
+            return False
+        around = self.region.begin.parent
+        while around is not None:
+            if statement.parent is not None and statement.parent.id == around.id:
+                return True
+            around = around.parent
+        return False
 
     def is_reset(self, name: str) -> bool:
         """Tell whether the function sets a variable after arrays may have taken it as extent."""
@@ -153,6 +207,8 @@ class Variables:
             return True
         if is_inside(declared.node, "parameter_declaration"):
             return True
+        if self._loop is not None and not self._declares(self._loop, name):
+            return True  # an iteration before may have set it
         return any(
             node.type == "identifier"
             and self.unit.source(node) == name

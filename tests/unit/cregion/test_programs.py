@@ -168,3 +168,21 @@ def test_two_regions_of_one_function_share_their_helpers(tmp_path):
     a, b = numbers(23 * 31, 1, np.float32), numbers(23 * 31, 2, np.float32)
     before, after = run(both, "rows", [23, 31, a, b])
     assert before == after
+
+
+@pytest.mark.toolchain
+def test_values_pass_from_one_run_of_a_region_to_the_next(tmp_path):
+    source = tmp_path / "rounds.c"
+    source.write_text(
+        "void rounds(int n, double *x, double *out)\n{\n"
+        "  double carry = 1, last = 0, again, seen = 3, *p = &seen;\n"
+        "  for (int round = 0; round < 4; round++) {\n    if (round == 2)\n      again = 5;\n"
+        "#pragma scop\n    for (int i = 0; i < n; i++) {\n      carry = carry * 0.5 + x[i];\n"
+        "      x[i] = carry + last;\n    }\n    last = carry * 2;\n    again = last;\n"
+        "    seen = carry;\n#pragma endscop\n    x[0] += *p;\n    if (round == 3)\n"
+        "      last = last + again;\n    else\n      x[0] += last;\n  }\n  out[0] = last;\n}\n"
+    )
+    (tmp_path / "after.c").write_text(optimized(source))
+    both = library(source), library(tmp_path / "after.c", "-fopenmp")
+    before, after = run(both, "rounds", [9, numbers(9, 1), np.zeros(1)])
+    assert before == after
