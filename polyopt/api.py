@@ -135,22 +135,14 @@ class Kernel(Generic[_F]):
             return self._schedule(*self._example(args, kwargs))
 
     def _schedule(self, types: Types, values: Values | None) -> Schedule:
-        from polyopt.frontend import build
         from polyopt.pipeline import choose_schedules, machine_for, only_schedule, with_mode
         from polyopt.schedule.regions import settle_regions
         from polyopt.targets import detect_machine
 
-        programs: dict[Types, Program] = {}
-
-        def signature_of(types: Types) -> Signature:
-            if types not in programs:
-                programs[types] = build(self.py_func, types)
-            return programs[types].signature
-
-        types = self._settle_types(types, values, signature_of)
+        types, program = self._read(types, values)
         options = with_tuned(self.options, tuned(self.py_func, types, self.options))
         machine = machine_for(options, detect_machine())
-        program = settle_regions(with_mode(programs[types], options))
+        program = settle_regions(with_mode(program, options))
         return only_schedule(program, choose_schedules(program, options, machine))
 
     @boundary
@@ -172,20 +164,24 @@ class Kernel(Generic[_F]):
     def _verified(
         self, types: Types, values: Values | None, samples: int, seed: int
     ) -> Verification:
-        from polyopt.frontend import build
         from polyopt.verifying import verify_program
+
+        types, program = self._read(types, values)
+        return verify_program(self.py_func, program, types, samples, seed)
+
+    def _read(self, types: Types, values: Values | None) -> tuple[Types, Program]:
+        """Return the types that calls like this settle on, and the program for them."""
+        from polyopt.frontend import build
 
         programs: dict[Types, Program] = {}
 
-        def signature_of(types: Types) -> Signature:
+        def program_of(types: Types) -> Program:
             if types not in programs:
                 programs[types] = build(self.py_func, types)
-            return programs[types].signature
+            return programs[types]
 
-        types = self._settle_types(types, values, signature_of)
-        if types not in programs:
-            signature_of(types)
-        return verify_program(self.py_func, programs[types], types, samples, seed)
+        settled = self._settle_types(types, values, lambda wanted: program_of(wanted).signature)
+        return settled, program_of(settled)
 
     @boundary
     def with_options(self, **options: object) -> Kernel[_F]:

@@ -6,7 +6,7 @@ Spaces: a domain is `[params] -> { S0[i, j] }`, an access `{ S0[i, j] -> A[i, j 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from enum import Enum, unique
 from functools import cached_property
 
@@ -18,7 +18,7 @@ from polyopt.ir.affine import covering_map, param_space, time_map
 from polyopt.ir.array import Array as Array
 from polyopt.ir.array import Role as Role
 from polyopt.ir.choice import chosen
-from polyopt.ir.expr import BinaryOp, Expr, Load, loads
+from polyopt.ir.expr import BinaryOp, Expr, Load, loads, rewrite
 from polyopt.ir.names import params_of
 from polyopt.ir.parameters import bare, mentioned
 from polyopt.ir.showing import show
@@ -142,6 +142,13 @@ class Statement:
         moved = replace(self, order=order)
         vars(moved).update(accesses)  # where cached properties are
         return moved
+
+    def rewritten(self, rule: Callable[[Expr], Expr | None]) -> Statement:
+        """Return the same statement with `rule` applied to its target, value and guard."""
+        target = rewrite(self.target, rule)
+        assert isinstance(target, Load)
+        guard = None if self.guard is None else rewrite(self.guard, rule)
+        return replace(self, target=target, value=rewrite(self.value, rule), guard=guard)
 
     @cached_property
     def is_reassociable(self) -> bool:

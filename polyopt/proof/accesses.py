@@ -18,6 +18,7 @@ from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, Symbol, integer,
 from polyopt.ir.identity import is_exact
 from polyopt.ir.scop import Access, AccessKind, Statement
 from polyopt.proof.affine import Frame, NotAffine
+from polyopt.proof.certificate import Unclaimable
 from polyopt.proof.coordinates import over_instance
 from polyopt.proof.instances import PlacedRun
 from polyopt.proof.reading import Run, RunTree
@@ -25,13 +26,8 @@ from polyopt.proof.source import SourcePart
 from polyopt.proof.values import Match, MovedAccess
 
 
-class Unproven(Exception):
+class Unproven(Unclaimable):
     """A fact about `subject` could not be established."""
-
-    def __init__(self, subject: str, reason: str) -> None:
-        super().__init__(f"{subject}: {reason}")
-        self.subject = subject
-        self.reason = reason
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,6 +38,15 @@ class Verdict(Enum):
     OPEN = "open"  # not decided: over budget, or beyond what the checks understand
 
 
+class Unclaimable(Exception):
+    """Why no claim is made of `subject`."""
+
+    def __init__(self, subject: str, reason: str) -> None:
+        super().__init__(f"{subject}: {reason}")
+        self.subject = subject
+        self.reason = reason
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """One claim for all sizes: about `subject` (a statement, an array, a loop).

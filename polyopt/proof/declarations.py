@@ -28,16 +28,11 @@ from polyopt.ir.program import Program, all_parts
 from polyopt.ir.scop import Array, Role, Scop
 from polyopt.ir.source import ScalarArg
 from polyopt.ir.types import DType
-from polyopt.proof.certificate import Claim, ClaimKind, Verdict
+from polyopt.proof.certificate import Claim, ClaimKind, Unclaimable, Verdict
 
 
-class _Differs(Exception):
+class _Differs(Unclaimable):
     """A name means something else; `subject` is the name."""
-
-    def __init__(self, subject: str, reason: str) -> None:
-        super().__init__(f"{subject}: {reason}")
-        self.subject = subject
-        self.reason = reason
 
 
 @dataclass(frozen=True)

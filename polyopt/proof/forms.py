@@ -52,16 +52,11 @@ from polyopt.ir.names import symbols
 from polyopt.ir.nodes import all_nodes, bodies, own_expressions
 from polyopt.ir.showing import show
 from polyopt.ir.types import DType
-from polyopt.proof.certificate import Claim, ClaimKind, Verdict
+from polyopt.proof.certificate import Claim, ClaimKind, Unclaimable, Verdict
 
 
-class _Malformed(Exception):
+class _Malformed(Unclaimable):
     """A node or an expression has a form that the proof does not understand."""
-
-    def __init__(self, subject: str, reason: str) -> None:
-        super().__init__(f"{subject}: {reason}")
-        self.subject = subject
-        self.reason = reason
 
 
 def check_forms(function: LoopFunction) -> Claim:

@@ -50,7 +50,7 @@ from polyopt.ir.loops import (
 from polyopt.ir.nodes import all_nodes, bodies, map_bodies, own_expressions
 from polyopt.ir.scan import NoScan, scan_of
 from polyopt.ir.types import Kind
-from polyopt.proof.certificate import Claim, ClaimKind, Verdict
+from polyopt.proof.certificate import Claim, ClaimKind, Unclaimable, Verdict
 from polyopt.proof.nodes import written
 
 GRID = 6
@@ -73,13 +73,8 @@ COMBINING = (
 """Operations by which threads combine what they have."""
 
 
-class _Malformed(Exception):
+class _Malformed(Unclaimable):
     """A node does not belong into a kernel, or into the host's code; `subject` is the kernel."""
-
-    def __init__(self, subject: str, reason: str) -> None:
-        super().__init__(f"{subject}: {reason}")
-        self.subject = subject
-        self.reason = reason
 
 
 def has_kernels(body: Body) -> bool:

@@ -59,19 +59,15 @@ from polyopt.ir.program import (
 from polyopt.ir.scop import AccessKind, Array, Role, Scop
 from polyopt.ir.types import DType
 from polyopt.proof.affine import Frame, NotAffine
+from polyopt.proof.certificate import Unclaimable
 from polyopt.proof.nodes import written
 from polyopt.proof.part_conditions import any_of, bound_inside, meet, outside_loads
 from polyopt.proof.paths import Path
 from polyopt.proof.values import is_same
 
 
-class Mismatch(Exception):
+class Mismatch(Unclaimable):
     """The control around static parts differs from the source's; `subject` is the place."""
-
-    def __init__(self, subject: str, reason: str) -> None:
-        super().__init__(f"{subject}: {reason}")
-        self.subject = subject
-        self.reason = reason
 
 
 @dataclass(frozen=True, eq=False)

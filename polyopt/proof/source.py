@@ -11,8 +11,8 @@ from functools import cached_property
 
 import islpy as isl
 
-from polyopt.dataclass import dataclass, replace
-from polyopt.ir.expr import Expr, Iter, Load, rewrite, substitute
+from polyopt.dataclass import dataclass
+from polyopt.ir.expr import Expr, Iter, Load, substitute
 from polyopt.ir.parameters import joined, maps_of
 from polyopt.ir.scop import Access, AccessKind, Array, Role, Scop, Statement
 
@@ -150,10 +150,7 @@ def _with_value(reader: Statement, writer: Statement, depth: int) -> Statement:
             return value
         return None
 
-    target = rewrite(reader.target, rule)
-    assert isinstance(target, Load)
-    guard = None if reader.guard is None else rewrite(reader.guard, rule)
-    return replace(reader, target=target, value=rewrite(reader.value, rule), guard=guard)
+    return reader.rewritten(rule)
 
 
 def _check_reader(

@@ -167,29 +167,20 @@ def _accepts(command: tuple[str, ...], flag: str) -> bool:
 
 
 def _ask(command: tuple[str, ...], *arguments: str) -> tuple[int, str]:
-    try:
-        done = subprocess.run(
-            [*command, *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=_PROBE_SECONDS,
-            env=environment(None),
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ToolchainError(
-            "PO0505",
-            f"the C compiler `{command[0]}` cannot be run: {error}",
-            hint="set CC to a working gcc or clang",
-        ) from None
-    return done.returncode, done.stdout.decode("utf-8", "replace")
+    def failed(reason: str) -> ToolchainError:
+        hint = "set CC to a working gcc or clang"
+        return ToolchainError("PO0505", f"the C compiler {reason}", hint=hint)
+
+    return call_tool((*command, *arguments), None, _PROBE_SECONDS, failed)
 
 
 def call_tool(
-    command: Sequence[str], work: Path, seconds: float, failed: Callable[[str], ToolchainError]
+    command: Sequence[str],
+    work: Path | None,
+    seconds: float,
+    failed: Callable[[str], ToolchainError],
 ) -> tuple[int, str]:
-    """Run a tool in `work`; return its status and what it said on both streams.
+    """Run a tool, in `work` if that is given; return its status and what it said on both streams.
 
     `failed` makes the error of a tool that does not start, or does not end within `seconds`.
     """
@@ -201,7 +192,7 @@ def call_tool(
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             timeout=seconds,
-            env=environment(str(work)),
+            env=environment(None if work is None else str(work)),
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -32,6 +32,7 @@ from polyopt.schedule.tree import (
     Sequence,
     Tree,
     children,
+    find_band,
     tuple_names,
 )
 
@@ -298,8 +299,11 @@ def _reordered_statements(tree: Sequence, before: Mapping[int, int]) -> frozense
 def carried_pairs(dependences: Dependences, tree: Tree, label: str, position: int) -> isl.UnionMap:
     """Return the dependent pairs that loop `label[position]` carries."""
     below = dependences.union(dependences.among(_names_below(tree, dependences.scop, label)))
-    found = _descend(tree, below, label, position)
-    return found if found is not None else below.empty(below.get_space())
+    reached = pairs_reaching(below, tree, label)
+    *outer, loop = find_band(tree, label).members[: position + 1]
+    for member in outer:
+        reached = reached.eq_at_multi_union_pw_aff(member.function)
+    return reached.subtract(reached.eq_at_multi_union_pw_aff(loop.function))
 
 
 def _names_below(tree: Tree, scop: Scop, label: str) -> frozenset[str]:
@@ -314,27 +318,6 @@ def _names_below(tree: Tree, scop: Scop, label: str) -> frozenset[str]:
             return frozenset()
         tree = below
     return names
-
-
-def _descend(tree: Tree, pairs: isl.UnionMap, label: str, position: int) -> isl.UnionMap | None:
-    match tree:
-        case Leaf():
-            return None
-        case Filter():
-            inside = pairs.intersect_domain(tree.domain).intersect_range(tree.domain)
-            return _descend(tree.child, inside, label, position)
-        case Sequence():
-            parts = (part for part in tree.parts if label in part.by_label)
-            return next((_descend(part, pairs, label, position) for part in parts), None)
-        case Band():
-            for number, member in enumerate(tree.members):
-                equal = pairs.eq_at_multi_union_pw_aff(member.function)
-                if tree.label == label and number == position:
-                    return pairs.subtract(equal)
-                pairs = equal
-            return _descend(tree.child, pairs, label, position)
-        case _:
-            assert_never(tree)
 
 
 def pairs_reaching(pairs: isl.UnionMap, tree: Tree, label: str) -> isl.UnionMap:

@@ -207,10 +207,7 @@ def _renamed(statement: Statement, old: str, new: str) -> Statement:
             return replace(part, array=new, index=tuple(rewrite(i, rule) for i in part.index))
         return None
 
-    target = rewrite(statement.target, rule)
-    assert isinstance(target, Load)
-    guard = None if statement.guard is None else rewrite(statement.guard, rule)
-    return replace(statement, target=target, value=rewrite(statement.value, rule), guard=guard)
+    return statement.rewritten(rule)
 
 
 def _forward(scop: Scop, array: Array) -> Scop | None:
@@ -240,10 +237,7 @@ def _forward(scop: Scop, array: Array) -> Scop | None:
         def rule(part: Expr) -> Expr | None:
             return value if isinstance(part, Load) and part.array == array.name else None
 
-        target = rewrite(statement.target, rule)  # its subscripts may hold the scalar
-        assert isinstance(target, Load)
-        guard = None if statement.guard is None else rewrite(statement.guard, rule)
-        return replace(statement, target=target, value=rewrite(statement.value, rule), guard=guard)
+        return statement.rewritten(rule)  # subscripts of its target may hold the scalar
 
     statements = tuple(forwarded(s) for s in scop.statements if s is not writer)
     arrays = tuple(a for a in scop.arrays if a is not array)
@@ -313,10 +307,7 @@ def _expand(scop: Scop, array: Array) -> Scop | None:
                 return replace(part, index=index + tuple(rewrite(i, rule) for i in part.index))
             return None
 
-        target = rewrite(statement.target, rule)
-        assert isinstance(target, Load)
-        guard = None if statement.guard is None else rewrite(statement.guard, rule)
-        return replace(statement, target=target, value=rewrite(statement.value, rule), guard=guard)
+        return statement.rewritten(rule)
 
     return Scop(
         scop.params,

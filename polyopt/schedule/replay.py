@@ -161,27 +161,25 @@ def _times_of(scop: Scop, params: dict[str, int], tree: Tree) -> Times:
 
 def _swapped(times: Times, level: int, first: Instance, second: Instance) -> Times:
     """Return `times` with two iterations of one loop swapped."""
-    prefix, one, two = times[first][:level], times[first][level], times[second][level]
+    one, two = times[first][level], times[second][level]
     swapped = {one: two, two: one}
-
-    def swap(time: tuple[int, ...]) -> tuple[int, ...]:
-        if time[:level] != prefix:
-            return time
-        return (*prefix, swapped.get(time[level], time[level]), *time[level + 1 :])
-
-    return {instance: swap(time) for instance, time in times.items()}
+    return _with_iterations(times, level, first, lambda own, *rest: (swapped.get(own, own), *rest))
 
 
 def _in_turn(times: Times, level: int, first: Instance) -> Times:
     """Return `times` with a loop moved innermost, so that its iterations run in lockstep."""
+    return _with_iterations(times, level, first, lambda own, *rest: (*rest, own))
+
+
+def _with_iterations(
+    times: Times, level: int, first: Instance, change: Callable[..., tuple[int, ...]]
+) -> Times:
+    """Return `times` with those of one execution of a loop changed, from the loop's own on."""
     prefix = times[first][:level]
-
-    def swap(time: tuple[int, ...]) -> tuple[int, ...]:
-        if time[:level] != prefix:
-            return time
-        return (*prefix, *time[level + 1 :], time[level])
-
-    return {instance: swap(time) for instance, time in times.items()}
+    return {
+        instance: (*prefix, *change(*time[level:])) if time[:level] == prefix else time
+        for instance, time in times.items()
+    }
 
 
 def _backwards(scop: Scop, instance: Instance, params: dict[str, int]) -> tuple[int, ...]:

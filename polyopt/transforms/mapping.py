@@ -22,9 +22,9 @@ from polyopt.schedule.tree import (
     bands,
     children,
     find_band,
-    replace_band,
     resolve,
 )
+from polyopt.transforms.reference import change_members
 from polyopt.transforms.repair_loops import name_of
 from polyopt.transforms.repair_parallel import marked_instead
 
@@ -60,15 +60,7 @@ def _loops(tree: Tree, name: str) -> Iterator[LoopRef]:
 
 def marked(tree: Tree, label: str, positions: tuple[int, ...], kind: LoopKind) -> Tree:
     """Return the tree with loops of a band marked as `kind`."""
-
-    def change(band: Band) -> Tree:
-        members = tuple(
-            replace(member, kind=kind) if position in positions else member
-            for position, member in enumerate(band.members)
-        )
-        return replace(band, members=members)
-
-    return replace_band(tree, label, change)
+    return change_members(tree, label, positions, lambda member: replace(member, kind=kind))
 
 
 def around(tree: Tree, label: str, position: int) -> tuple[BandMember, ...]:

@@ -6,7 +6,7 @@ Refuses: a name of no loop, of several loops, of a band where one loop is needed
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from polyopt.dataclass import replace
 from polyopt.errors import ScheduleError
@@ -36,12 +36,22 @@ def change_loop(
 ) -> Tree:
     """Return `tree` with the loop called `name` replaced by `change(loop)`."""
     ref = loop(tree, name, step)
+    return change_members(tree, ref.label, (ref.position,), change)
+
+
+def change_members(
+    tree: Tree,
+    label: str,
+    positions: Collection[int | None],
+    change: Callable[[BandMember], BandMember],
+) -> Tree:
+    """Return `tree` with the loops at `positions` of a band replaced by `change(loop)`."""
 
     def renew(band: Band) -> Tree:
         members = tuple(
-            change(member) if position == ref.position else member
+            change(member) if position in positions else member
             for position, member in enumerate(band.members)
         )
         return replace(band, members=members)
 
-    return replace_band(tree, ref.label, renew)
+    return replace_band(tree, label, renew)

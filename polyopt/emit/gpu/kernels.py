@@ -28,16 +28,16 @@ from polyopt.emit.gpu.scan_printer import THREADS as SCANNING
 from polyopt.emit.gpu.threads import (
     STRIP,
     block_body,
-    fresh,
     outermost_nests,
     share_arrays,
     stripped,
     thread_body,
+    with_named_bounds,
 )
 from polyopt.emit.nodes import map_node, own_mapped
 from polyopt.emit.regions import declared_names, leaves_itself, written_arrays
 from polyopt.ir.array import Array, Role
-from polyopt.ir.expr import Expr, Load, Symbol, loads
+from polyopt.ir.expr import Expr, Load, Symbol
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
@@ -58,7 +58,6 @@ from polyopt.ir.loops import (
 )
 from polyopt.ir.nodes import all_nodes, bodies, map_bodies
 from polyopt.ir.scan import NoScan, scan_of
-from polyopt.ir.types import DType
 
 MOST_THREADS = 1024
 """Threads of a block that every device has room for."""
@@ -178,23 +177,9 @@ class _Cutter:
 
     def grid(self, loop: For) -> Body:
         """Return a kernel over the blocks of a nest."""
-        loop, before = self.known(loop)
+        loop, before = with_named_bounds(loop, self.taken)
         grid = grid_of(loop)
         return (*before, self.kernel(grid.loops, block_body(grid.body, self.taken)))
-
-    def known(self, loop: For) -> tuple[For, Body]:
-        """Return a loop whose bounds read no array, and the host's locals that they are."""
-        before: list[Node] = []
-        lower, upper = loop.lower, loop.upper
-        if loads(lower):
-            name = fresh(f"{loop.iter}_from", self.taken)
-            before.append(Declare(name, DType.INT64, 1, lower))
-            lower = Symbol(name, DType.INT64)
-        if loads(upper):
-            name = fresh(f"{loop.iter}_to", self.taken)
-            before.append(Declare(name, DType.INT64, 1, upper))
-            upper = Symbol(name, DType.INT64)
-        return replace(loop, lower=lower, upper=upper), tuple(before)
 
     def kernel(self, grid: tuple[For, ...], body: Body) -> Kernel:
         """Return a kernel over the blocks of `grid`."""
@@ -243,7 +228,8 @@ class _Cutter:
 
     def spread(self, loop: For) -> Body:
         """Return kernels for a loop that several CPUs would share: its strips are blocks."""
-        loop, before = self.known(replace(loop, kind=LoopKind.THREAD).annotated(reductions=()))
+        loop = replace(loop, kind=LoopKind.THREAD).annotated(reductions=())
+        loop, before = with_named_bounds(loop, self.taken)
         blocks, inner = stripped(loop, STRIP, self.taken, LoopKind.BLOCK)
         inner = replace(inner, body=thread_body(inner.body))
         return (*before, self.kernel((blocks,), (inner,)))

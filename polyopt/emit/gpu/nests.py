@@ -14,6 +14,7 @@ from itertools import product
 from math import prod
 
 from polyopt.dataclass import dataclass, replace
+from polyopt.emit.gpu.distribution import directly_inside
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -87,7 +88,7 @@ def thread_nest(loop: For) -> ThreadNest:
     """Return the nest that starts at the THREAD loop `loop`; raises `Unbounded`."""
     loops, extents, conditions = [loop], [extent(loop)], []
     body = loop.body
-    while (found := _through(body)) is not None:
+    while (found := directly_inside(body, LoopKind.THREAD)) is not None:
         between, inner = found
         conditions += [(len(loops), condition) for condition in between]
         loops.append(inner)
@@ -105,18 +106,6 @@ def rebuilt(nest: ThreadNest, body: Body) -> For:
             if depth == position:
                 body = (If(condition, body),)
     return loop
-
-
-def _through(body: Body) -> tuple[tuple[Expr, ...], For] | None:
-    """Return the THREAD loop that `body` is, and the conditions around it."""
-    match body:
-        case (For(kind=LoopKind.THREAD) as loop,):
-            return (), loop
-        case (If(otherwise=()) as test,) if not loads(test.condition):
-            found = _through(test.then)
-            return None if found is None else ((test.condition, *found[0]), found[1])
-        case _:
-            return None
 
 
 def extent(loop: For) -> int:

@@ -136,7 +136,7 @@ def _nest(outermost: For, taken: set[str], around: tuple[For, ...]) -> Body:
     counts = _counts([_extent(loop) for loop in loops])
     for position, count in enumerate(counts):
         if count is not None:
-            loop, before = _named(loops[position], taken)
+            loop, before = with_named_bounds(loops[position], taken)
             declared += before
             strip, loops[position] = stripped(loop, count, taken, LoopKind.SEQUENTIAL)
             strips.append(strip)
@@ -239,18 +239,18 @@ def _extent(loop: For) -> int | None:
         return None
 
 
-def _named(loop: For, taken: set[str]) -> tuple[For, tuple[Node, ...]]:
+def with_named_bounds(loop: For, taken: set[str]) -> tuple[For, tuple[Node, ...]]:
     """Return a loop whose bounds read no array, and the locals that are they."""
-    lower, upper = loop.lower, loop.upper
     before: list[Node] = []
-    if loads(lower):
-        name = fresh(f"{loop.iter}_from", taken)
-        before.append(Declare(name, DType.INT64, 1, lower))
-        lower = Symbol(name, DType.INT64)
-    if loads(upper):
-        name = fresh(f"{loop.iter}_to", taken)
-        before.append(Declare(name, DType.INT64, 1, upper))
-        upper = Symbol(name, DType.INT64)
+
+    def named(bound: Expr, wish: str) -> Expr:
+        if not loads(bound):
+            return bound
+        name = fresh(f"{loop.iter}_{wish}", taken)
+        before.append(Declare(name, DType.INT64, 1, bound))
+        return Symbol(name, DType.INT64)
+
+    lower, upper = named(loop.lower, "from"), named(loop.upper, "to")
     return replace(loop, lower=lower, upper=upper), tuple(before)
 
 

@@ -23,6 +23,7 @@ from polyopt.frontend.numpy.call_arguments import Arguments
 from polyopt.frontend.numpy.table_rules import AnyRule, OnMasked, Written
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.python import table as python_table
+from polyopt.frontend.reader.closures import bind_arguments
 from polyopt.frontend.subscripts.masks import plain
 from polyopt.frontend.syntax.pysource import is_inlinable, is_installed, read_function
 from polyopt.frontend.syntax.warning_settings import SILENT_CALLS
@@ -174,7 +175,7 @@ def _inlined(
     if function is None:
         function = b.facts.functions[plain] = read_function(callable_, b.facts.recording)
     code = "PO0103" if said is None else "PO0151"
-    bound = bind_arguments(function.signature, args, args.loc, code)
+    bound = bind_arguments(function.signature, args, code)
     place = (node.lineno, node.col_offset)
     callers = (*frame.callers, plain)
     calls, told = (*frame.calls, place), said or frame.said
@@ -193,22 +194,3 @@ def _inlined(
         refuse("PO0119", f"`{args.name}` is no kernel: {error.args[0]}", args.loc, hint)
     b.titles, b.loc, b.text = titles, loc, text
     return Known(None) if result is None else result
-
-
-def bind_arguments(
-    signature: inspect.Signature, args: Arguments, loc: Loc | None, code: str = "PO0103"
-) -> dict[str, Value]:
-    """Return the value of every parameter, defaults included."""
-    try:
-        bound = signature.bind(*args.values, **args.keywords)
-    except TypeError as error:
-        refuse(code, f"`{args.name}`: {error}", loc)
-    result: dict[str, Value] = {}
-    for name, parameter in signature.parameters.items():
-        if parameter.kind is parameter.VAR_KEYWORD:
-            refuse("PO0103", f"`{args.name}` takes any keyword arguments", loc)
-        if parameter.kind is parameter.VAR_POSITIONAL:
-            result[name] = Sequence(tuple(bound.arguments.get(name, ())))
-            continue
-        result[name] = bound.arguments.get(name, Known(parameter.default))
-    return result

@@ -11,7 +11,6 @@ import inspect
 from collections.abc import Callable, Mapping
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.errors import Loc
 from polyopt.frontend.numpy.call_arguments import Arguments
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.syntax.liveness import analyse, assigned
@@ -81,7 +80,7 @@ def call_closure(
     """Return what the function gives for these arguments."""
     if closure in frame.callers:
         refuse("PO0123", f"`{args.name}` calls itself", args.loc, "write it as a loop")
-    bound = _bound(closure, args)
+    bound = bind_arguments(closure.signature, args, defaults=closure.defaults)
     outer = closure.frame
     place = (node.lineno, node.col_offset)
     calls, callers = (*frame.calls, place), (*frame.callers, closure)
@@ -115,18 +114,24 @@ def call_closure(
     return Known(None) if result is None else result
 
 
-def _bound(closure: Closure, args: Arguments) -> dict[str, Value]:
-    loc: Loc | None = args.loc
+def bind_arguments(
+    signature: inspect.Signature,
+    args: Arguments,
+    code: str = "PO0103",
+    defaults: Mapping[str, Value] | None = None,
+) -> dict[str, Value]:
+    """Return the value of every parameter, those of `defaults` or the signature's own included."""
+    known = defaults or {}
     try:
-        bound = closure.signature.bind(*args.values, **args.keywords)
+        bound = signature.bind(*args.values, **args.keywords)
     except TypeError as error:
-        refuse("PO0103", f"`{args.name}`: {error}", loc)
+        refuse(code, f"`{args.name}`: {error}", args.loc)
     result: dict[str, Value] = {}
-    for name, parameter in closure.signature.parameters.items():
+    for name, parameter in signature.parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
-            refuse("PO0103", f"`{args.name}` takes any keyword arguments", loc)
+            refuse("PO0103", f"`{args.name}` takes any keyword arguments", args.loc)
         if parameter.kind is parameter.VAR_POSITIONAL:
             result[name] = Sequence(tuple(bound.arguments.get(name, ())))
-        else:
-            result[name] = bound.arguments.get(name, closure.defaults.get(name, Known(None)))
+            continue
+        result[name] = bound.arguments.get(name, known.get(name, Known(parameter.default)))
     return result
