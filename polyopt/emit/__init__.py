@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
-    from polyopt.emit import gpu, nontemporal_loops, register_transpose, vector_loops
-    from polyopt.emit.c import emit_c
-    from polyopt.emit.gpu import device_loops
-    from polyopt.emit.passes import optimize_loops
+    from polyopt.emit import gpu as gpu
+    from polyopt.emit import nontemporal_loops as nontemporal_loops
+    from polyopt.emit import register_transpose as register_transpose
+    from polyopt.emit import vector_loops as vector_loops
+    from polyopt.emit.c import emit_c as emit_c
+    from polyopt.emit.gpu import device_loops as device_loops
+    from polyopt.emit.passes import optimize_loops as optimize_loops
 else:
     __getattr__ = names_of(
         __name__,
@@ -26,13 +29,3 @@ else:
             "vector_loops": "",
         },
     )
-
-__all__ = [
-    "device_loops",
-    "emit_c",
-    "gpu",
-    "nontemporal_loops",
-    "optimize_loops",
-    "register_transpose",
-    "vector_loops",
-]

@@ -14,19 +14,17 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
-    from polyopt.frontend import (
-        arithmetic,
-        library,
-        numpy,
-        program,
-        python,
-        reader,
-        subscripts,
-        syntax,
-        variables,
-    )
-    from polyopt.frontend.reader.pyfunc import build
-    from polyopt.frontend.syntax.type_inference import infer_types
+    from polyopt.frontend import arithmetic as arithmetic
+    from polyopt.frontend import library as library
+    from polyopt.frontend import numpy as numpy
+    from polyopt.frontend import program as program
+    from polyopt.frontend import python as python
+    from polyopt.frontend import reader as reader
+    from polyopt.frontend import subscripts as subscripts
+    from polyopt.frontend import syntax as syntax
+    from polyopt.frontend import variables as variables
+    from polyopt.frontend.reader.pyfunc import build as build
+    from polyopt.frontend.syntax.type_inference import infer_types as infer_types
 else:
     __getattr__ = names_of(
         __name__,
@@ -44,17 +42,3 @@ else:
             "syntax.type_inference": "infer_types",
         },
     )
-
-__all__ = [
-    "arithmetic",
-    "build",
-    "infer_types",
-    "library",
-    "numpy",
-    "program",
-    "python",
-    "reader",
-    "subscripts",
-    "syntax",
-    "variables",
-]

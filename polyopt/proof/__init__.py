@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
-    from polyopt.proof import (
-        barriers,
-        block_privatization,
-        dataflow,
-        exposed_reads,
-        matrix,
-        swizzles,
-        threads,
-        trusted_accesses,
-    )
-    from polyopt.proof.certificate import Certificate, Claim, ClaimKind, Verdict
-    from polyopt.proof.certification import certify
+    from polyopt.proof import barriers as barriers
+    from polyopt.proof import block_privatization as block_privatization
+    from polyopt.proof import dataflow as dataflow
+    from polyopt.proof import exposed_reads as exposed_reads
+    from polyopt.proof import matrix as matrix
+    from polyopt.proof import swizzles as swizzles
+    from polyopt.proof import threads as threads
+    from polyopt.proof import trusted_accesses as trusted_accesses
+    from polyopt.proof.certificate import Certificate as Certificate
+    from polyopt.proof.certificate import Claim as Claim
+    from polyopt.proof.certificate import ClaimKind as ClaimKind
+    from polyopt.proof.certificate import Verdict as Verdict
+    from polyopt.proof.certification import certify as certify
 else:
     __getattr__ = names_of(
         __name__,
@@ -40,19 +41,3 @@ else:
             "trusted_accesses": "",
         },
     )
-
-__all__ = [
-    "Certificate",
-    "Claim",
-    "ClaimKind",
-    "Verdict",
-    "barriers",
-    "block_privatization",
-    "certify",
-    "dataflow",
-    "exposed_reads",
-    "matrix",
-    "swizzles",
-    "threads",
-    "trusted_accesses",
-]

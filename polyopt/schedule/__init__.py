@@ -10,29 +10,28 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
-    from polyopt.schedule import (
-        data,
-        float32_functions,
-        fusible_products,
-        inplace,
-        powers,
-        reciprocals,
-        reductions,
-        refusal,
-        regions,
-        scales,
-        source_order,
-        transfers,
-    )
-    from polyopt.schedule.dependences import (
-        Dependence,
-        DependenceKind,
-        Dependences,
-        compute_dependences,
-    )
-    from polyopt.schedule.repair import Repair, RepairKind
-    from polyopt.schedule.schedule import Schedule, Transform, source_schedule
-    from polyopt.schedule.witness import Witness
+    from polyopt.schedule import data as data
+    from polyopt.schedule import float32_functions as float32_functions
+    from polyopt.schedule import fusible_products as fusible_products
+    from polyopt.schedule import inplace as inplace
+    from polyopt.schedule import powers as powers
+    from polyopt.schedule import reciprocals as reciprocals
+    from polyopt.schedule import reductions as reductions
+    from polyopt.schedule import refusal as refusal
+    from polyopt.schedule import regions as regions
+    from polyopt.schedule import scales as scales
+    from polyopt.schedule import source_order as source_order
+    from polyopt.schedule import transfers as transfers
+    from polyopt.schedule.dependences import Dependence as Dependence
+    from polyopt.schedule.dependences import DependenceKind as DependenceKind
+    from polyopt.schedule.dependences import Dependences as Dependences
+    from polyopt.schedule.dependences import compute_dependences as compute_dependences
+    from polyopt.schedule.repair import Repair as Repair
+    from polyopt.schedule.repair import RepairKind as RepairKind
+    from polyopt.schedule.schedule import Schedule as Schedule
+    from polyopt.schedule.schedule import Transform as Transform
+    from polyopt.schedule.schedule import source_schedule as source_schedule
+    from polyopt.schedule.witness import Witness as Witness
 else:
     __getattr__ = names_of(
         __name__,
@@ -55,28 +54,3 @@ else:
             "witness": "Witness",
         },
     )
-
-__all__ = [
-    "Dependence",
-    "DependenceKind",
-    "Dependences",
-    "Repair",
-    "RepairKind",
-    "Schedule",
-    "Transform",
-    "Witness",
-    "compute_dependences",
-    "data",
-    "float32_functions",
-    "fusible_products",
-    "inplace",
-    "powers",
-    "reciprocals",
-    "reductions",
-    "refusal",
-    "regions",
-    "scales",
-    "source_order",
-    "source_schedule",
-    "transfers",
-]

@@ -10,57 +10,64 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
-    from polyopt.transforms import repair_band, repair_parallel, repair_shift
-    from polyopt.transforms.affine import Affine, Fusion
-    from polyopt.transforms.amount import Amount, Distance, read_amount
-    from polyopt.transforms.arguments import Arguments
-    from polyopt.transforms.atomic import Atomic
-    from polyopt.transforms.combine import Combine
-    from polyopt.transforms.contract import Contract
-    from polyopt.transforms.cut import Cut
-    from polyopt.transforms.deal import Deal
-    from polyopt.transforms.diamond import Diamond
-    from polyopt.transforms.distribute import Distribute
-    from polyopt.transforms.embed import Embed
-    from polyopt.transforms.expand import Expand
-    from polyopt.transforms.finish import Finish
-    from polyopt.transforms.fuse import Fuse
-    from polyopt.transforms.grid import Grid
-    from polyopt.transforms.hold import Hold
-    from polyopt.transforms.interchange import Interchange
-    from polyopt.transforms.layout import Dimension, LayOut, Part, read_dimension
-    from polyopt.transforms.move import Move
-    from polyopt.transforms.overlap import Overlap
-    from polyopt.transforms.pack import Pack
-    from polyopt.transforms.parallelize import Parallelize
-    from polyopt.transforms.peel import Peel
-    from polyopt.transforms.pipeline import Pipeline
-    from polyopt.transforms.rearrange import Rearrange
-    from polyopt.transforms.recompute import Recompute
-    from polyopt.transforms.reorder import Reorder
-    from polyopt.transforms.reverse import Reverse
-    from polyopt.transforms.rfactor import Rfactor
-    from polyopt.transforms.scan import Scan
-    from polyopt.transforms.separate import Separate
-    from polyopt.transforms.shift import Shift
-    from polyopt.transforms.sink import Sink
-    from polyopt.transforms.skew import Skew
-    from polyopt.transforms.split import Split
-    from polyopt.transforms.strip import Strip
-    from polyopt.transforms.swizzle import Swizzle
-    from polyopt.transforms.tensorize import Tensorize
-    from polyopt.transforms.text import (
-        check_text,
-        parse_schedule,
-        parse_schedules,
-        parse_steps,
-        show_schedules,
-    )
-    from polyopt.transforms.threads import Threads
-    from polyopt.transforms.tile import Tile
-    from polyopt.transforms.unroll import Unroll
-    from polyopt.transforms.vectorize import Vectorize
-    from polyopt.transforms.version import Bound, Version
+    from polyopt.transforms import repair_band as repair_band
+    from polyopt.transforms import repair_parallel as repair_parallel
+    from polyopt.transforms import repair_shift as repair_shift
+    from polyopt.transforms.affine import Affine as Affine
+    from polyopt.transforms.affine import Fusion as Fusion
+    from polyopt.transforms.amount import Amount as Amount
+    from polyopt.transforms.amount import Distance as Distance
+    from polyopt.transforms.amount import read_amount as read_amount
+    from polyopt.transforms.arguments import Arguments as Arguments
+    from polyopt.transforms.atomic import Atomic as Atomic
+    from polyopt.transforms.combine import Combine as Combine
+    from polyopt.transforms.contract import Contract as Contract
+    from polyopt.transforms.cut import Cut as Cut
+    from polyopt.transforms.deal import Deal as Deal
+    from polyopt.transforms.diamond import Diamond as Diamond
+    from polyopt.transforms.distribute import Distribute as Distribute
+    from polyopt.transforms.embed import Embed as Embed
+    from polyopt.transforms.expand import Expand as Expand
+    from polyopt.transforms.finish import Finish as Finish
+    from polyopt.transforms.fuse import Fuse as Fuse
+    from polyopt.transforms.grid import Grid as Grid
+    from polyopt.transforms.hold import Hold as Hold
+    from polyopt.transforms.interchange import Interchange as Interchange
+    from polyopt.transforms.layout import Dimension as Dimension
+    from polyopt.transforms.layout import LayOut as LayOut
+    from polyopt.transforms.layout import Part as Part
+    from polyopt.transforms.layout import read_dimension as read_dimension
+    from polyopt.transforms.move import Move as Move
+    from polyopt.transforms.overlap import Overlap as Overlap
+    from polyopt.transforms.pack import Pack as Pack
+    from polyopt.transforms.parallelize import Parallelize as Parallelize
+    from polyopt.transforms.peel import Peel as Peel
+    from polyopt.transforms.pipeline import Pipeline as Pipeline
+    from polyopt.transforms.rearrange import Rearrange as Rearrange
+    from polyopt.transforms.recompute import Recompute as Recompute
+    from polyopt.transforms.reorder import Reorder as Reorder
+    from polyopt.transforms.reverse import Reverse as Reverse
+    from polyopt.transforms.rfactor import Rfactor as Rfactor
+    from polyopt.transforms.scan import Scan as Scan
+    from polyopt.transforms.separate import Separate as Separate
+    from polyopt.transforms.shift import Shift as Shift
+    from polyopt.transforms.sink import Sink as Sink
+    from polyopt.transforms.skew import Skew as Skew
+    from polyopt.transforms.split import Split as Split
+    from polyopt.transforms.strip import Strip as Strip
+    from polyopt.transforms.swizzle import Swizzle as Swizzle
+    from polyopt.transforms.tensorize import Tensorize as Tensorize
+    from polyopt.transforms.text import check_text as check_text
+    from polyopt.transforms.text import parse_schedule as parse_schedule
+    from polyopt.transforms.text import parse_schedules as parse_schedules
+    from polyopt.transforms.text import parse_steps as parse_steps
+    from polyopt.transforms.text import show_schedules as show_schedules
+    from polyopt.transforms.threads import Threads as Threads
+    from polyopt.transforms.tile import Tile as Tile
+    from polyopt.transforms.unroll import Unroll as Unroll
+    from polyopt.transforms.vectorize import Vectorize as Vectorize
+    from polyopt.transforms.version import Bound as Bound
+    from polyopt.transforms.version import Version as Version
 else:
     __getattr__ = names_of(
         __name__,
@@ -116,64 +123,3 @@ else:
             "version": "Bound Version",
         },
     )
-
-__all__ = [
-    "Affine",
-    "Amount",
-    "Arguments",
-    "Atomic",
-    "Bound",
-    "Combine",
-    "Contract",
-    "Cut",
-    "Deal",
-    "Diamond",
-    "Dimension",
-    "Distance",
-    "Distribute",
-    "Embed",
-    "Expand",
-    "Finish",
-    "Fuse",
-    "Fusion",
-    "Grid",
-    "Hold",
-    "Interchange",
-    "LayOut",
-    "Move",
-    "Overlap",
-    "Pack",
-    "Parallelize",
-    "Part",
-    "Peel",
-    "Pipeline",
-    "Rearrange",
-    "Recompute",
-    "Reorder",
-    "Reverse",
-    "Rfactor",
-    "Scan",
-    "Separate",
-    "Shift",
-    "Sink",
-    "Skew",
-    "Split",
-    "Strip",
-    "Swizzle",
-    "Tensorize",
-    "Threads",
-    "Tile",
-    "Unroll",
-    "Vectorize",
-    "Version",
-    "check_text",
-    "parse_schedule",
-    "parse_schedules",
-    "parse_steps",
-    "read_amount",
-    "read_dimension",
-    "repair_band",
-    "repair_parallel",
-    "repair_shift",
-    "show_schedules",
-]

@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
-    from polyopt.frontend.numpy import (
-        callbacks,
-        creation,
-        grids,
-        indexing,
-        joining,
-        regrouping,
-        reshaping,
-        rows_and_columns,
-        selection,
-        ufunc_calls,
-        ufuncs,
-    )
+    from polyopt.frontend.numpy import callbacks as callbacks
+    from polyopt.frontend.numpy import creation as creation
+    from polyopt.frontend.numpy import grids as grids
+    from polyopt.frontend.numpy import indexing as indexing
+    from polyopt.frontend.numpy import joining as joining
+    from polyopt.frontend.numpy import regrouping as regrouping
+    from polyopt.frontend.numpy import reshaping as reshaping
+    from polyopt.frontend.numpy import rows_and_columns as rows_and_columns
+    from polyopt.frontend.numpy import selection as selection
+    from polyopt.frontend.numpy import ufunc_calls as ufunc_calls
+    from polyopt.frontend.numpy import ufuncs as ufuncs
 else:
     __getattr__ = names_of(
         __name__,
@@ -37,17 +35,3 @@ else:
             "ufuncs": "",
         },
     )
-
-__all__ = [
-    "callbacks",
-    "creation",
-    "grids",
-    "indexing",
-    "joining",
-    "regrouping",
-    "reshaping",
-    "rows_and_columns",
-    "selection",
-    "ufunc_calls",
-    "ufuncs",
-]
