@@ -1,7 +1,8 @@
-"""Convert vector statements to loops over their lanes.
+"""Convert vector statements to loops over their lanes, and chains of choices to loops in order.
 
-In: nodes on whole vectors.  Out: VECTOR loops around the statement for one lane: every lane reads
-before any writes, which is the same if lanes do not access each other's elements.
+In: nodes on whole vectors; loops of the form that `forms` has checked (`ir.extremum`).  Out: VECTOR
+loops around the statement for one lane: every lane reads before any writes, which is the same if
+lanes do not access each other's elements; no EXTREMUM loops.
 """
 
 from __future__ import annotations
@@ -70,3 +71,14 @@ def _lane(value: Expr, lane: Iter) -> Expr:
                 return None
 
     return rewrite(value, rule)
+
+
+def without_extrema(body: Body) -> Body:
+    """Return `body` with its EXTREMUM loops in order."""
+    return tuple(map(_in_order, body))
+
+
+def _in_order(node: Node) -> Node:
+    if isinstance(node, For) and node.kind is LoopKind.EXTREMUM:
+        return replace(node, kind=LoopKind.SEQUENTIAL)
+    return map_bodies(node, without_extrema)

@@ -8,10 +8,8 @@ because threads wait for each other or it takes too long (PO0509).
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from polyopt.dataclass import dataclass
@@ -19,12 +17,9 @@ from polyopt.errors import ToolchainError
 from polyopt.ir.source import Source
 from polyopt.never import assert_never
 from polyopt.racecheck.jobs import read_result, write_job
-from polyopt.racecheck.library import build_checked, build_run_time, places, require_gcc
+from polyopt.racecheck.library import build_checked, build_run_time, places
 from polyopt.racecheck.races import Cell, Level, Place, Race, RaceKind, Touch
-from polyopt.racecheck.worker import Worker
-from polyopt.runtime.check import check_call
-from polyopt.runtime.store import open_store
-from polyopt.runtime.toolchain import find_compiler
+from polyopt.racecheck.worker import Workshop
 
 _GIVEN_UP = 86  # status of a child whose run time cannot go on
 _TEAM_HINT = "check a kernel without it, or name the size of the team: `Rules(team=64)`"
@@ -77,28 +72,12 @@ def check_races(
     return tuple(race for races in found for race in races)
 
 
-class Checker:
+class Checker(Workshop):
     """Builds and runs kernels to be checked; use it in a `with` statement."""
 
     def __init__(self, compiler: str | None = None) -> None:
-        self._gcc = require_gcc(find_compiler(open_store(), compiler))
-        self._home = tempfile.TemporaryDirectory(prefix="polyopt-race-")
-        self._directory = Path(self._home.name)
+        super().__init__(compiler)
         self._run_time = build_run_time(self._gcc, self._directory)
-        self._worker = Worker(self._directory, {})
-        self._number = 0
-
-    def __enter__(self) -> Checker:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._worker.close()
-        self._home.cleanup()
 
     def check(
         self,
@@ -109,12 +88,9 @@ class Checker:
     ) -> Checked:
         """Run `source` on copies of `arguments`."""
         chosen = rules or Rules()
-        check_call(source.signature, arguments)
+        work = self._new_job(source, arguments)
         if chosen.team == 0 and asks_who_runs(source.text):
             raise _no_verdict("it asks which thread runs it", _TEAM_HINT)
-        self._number += 1
-        work = self._directory / f"job{self._number}"
-        work.mkdir()
         text = checked_text(source.text, level)
         library = build_checked(self._gcc, text, self._run_time, work)
         settings = {"obeys_if": int(chosen.obeys_if), "team": chosen.team}

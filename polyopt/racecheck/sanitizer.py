@@ -7,21 +7,15 @@ Refuses: no gcc, or one without the sanitizers' libraries (PO0508); a run withou
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import ToolchainError
 from polyopt.ir.source import Source
 from polyopt.racecheck.jobs import read_result, write_job
-from polyopt.racecheck.library import build_sanitized, require_gcc, sanitizer_libraries
-from polyopt.racecheck.worker import Worker
-from polyopt.runtime.check import check_call
-from polyopt.runtime.store import open_store
-from polyopt.runtime.toolchain import find_compiler
+from polyopt.racecheck.library import build_sanitized, sanitizer_libraries
+from polyopt.racecheck.worker import Worker, Workshop
 
 _REPORT = re.compile(r"(AddressSanitizer: .*|kernel\.c:\d+:\d+: runtime error: .*)")
 _FRAME = re.compile(r"#\d+ .* in (\S+) .*?(kernel\.c:\d+)")
@@ -38,36 +32,18 @@ class Sanitized:
     error: tuple[str, str] | None
 
 
-class Sanitizer:
+class Sanitizer(Workshop):
     """Builds and runs kernels under the sanitizers; use it in a `with` statement."""
 
     def __init__(self, compiler: str | None = None) -> None:
-        self._gcc = require_gcc(find_compiler(open_store(), compiler))
+        super().__init__(compiler)
         preload = " ".join(sanitizer_libraries(self._gcc))
-        self._home = tempfile.TemporaryDirectory(prefix="polyopt-sanitizer-")
-        self._directory = Path(self._home.name)
         environment = {"LD_PRELOAD": preload, "ASAN_OPTIONS": _OPTIONS}
         self._worker = Worker(self._directory, environment)
-        self._number = 0
-
-    def __enter__(self) -> Sanitizer:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._worker.close()
-        self._home.cleanup()
 
     def run(self, source: Source, arguments: Sequence[object], seconds: float = 120.0) -> Sanitized:
         """Run `source` on copies of `arguments`."""
-        check_call(source.signature, arguments)
-        self._number += 1
-        work = self._directory / f"job{self._number}"
-        work.mkdir()
+        work = self._new_job(source, arguments)
         library = build_sanitized(self._gcc, source, work)
         write_job(work, library, source, arguments, None)
         ended = self._worker.do(work, seconds)

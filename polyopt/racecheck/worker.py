@@ -9,11 +9,18 @@ import os
 import select
 import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import polyopt
 from polyopt.dataclass import dataclass
+from polyopt.ir.source import Source
+from polyopt.racecheck.library import require_gcc
+from polyopt.runtime.check import check_call
+from polyopt.runtime.store import open_store
+from polyopt.runtime.toolchain import find_compiler
 
 _COMMAND = "from polyopt.racecheck.child import main; main()"
 
@@ -79,3 +86,32 @@ class Worker:
                 stderr=said,
                 env={**os.environ, "PYTHONPATH": paths, **self._environment},
             )
+
+
+class Workshop:
+    """A directory for jobs, and the process that does them; use it in a `with` statement."""
+
+    def __init__(self, compiler: str | None) -> None:
+        self._gcc = require_gcc(find_compiler(open_store(), compiler))
+        self._home = tempfile.TemporaryDirectory(prefix="polyopt-check-")
+        self._directory = Path(self._home.name)
+        self._worker = Worker(self._directory, {})
+        self._number = 0
+
+    def __enter__(self: _W) -> _W:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._worker.close()
+        self._home.cleanup()
+
+    def _new_job(self, source: Source, arguments: Sequence[object]) -> Path:
+        """Return a directory for a call of a kernel; raises where its arguments do not fit."""
+        check_call(source.signature, arguments)
+        self._number += 1
+        work = self._directory / f"job{self._number}"
+        work.mkdir()
+        return work
+
+
+_W = TypeVar("_W", bound=Workshop)

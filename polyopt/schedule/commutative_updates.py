@@ -1,15 +1,20 @@
-"""Recognize exactly commutative updates, whose order is not observable.
+"""Recognize exactly commutative updates, whose order is not observable, and joins.
 
-In: a statement.  Out: its operation, where `a[i] = a[i] op x` gives the same bits in any order:
+In: statements.  Out: the operation, where `a[i] = a[i] op x` gives the same bits in any order:
 associative and commutative operations on integers and booleans, `x` never reading the element
 itself.  `x` may read other elements of the array: these reads keep their order with its updates.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from polyopt.ir.expr import Binary, BinaryOp, loads
 from polyopt.ir.identity import is_exact
-from polyopt.ir.scop import Access, Statement
+from polyopt.ir.scop import Access, Scop, Statement
+
+if TYPE_CHECKING:
+    from polyopt.schedule.dependences import Dependence
 
 
 def commutative_operation(statement: Statement) -> BinaryOp | None:
@@ -38,3 +43,38 @@ def reads_itself_once(statement: Statement) -> bool:
 def is_own(statement: Statement, access: Access) -> bool:
     """Tell whether an access is to its statement's target."""
     return (access.array, access.index) == (statement.target.array, statement.target.index)
+
+
+# -- pairs of accesses whose order is open: those of updates, and of joins of partial results -----
+
+
+def is_join(scop: Scop, dependence: Dependence) -> bool:
+    """Tell whether both accesses are the accumulator of one join of partial results."""
+    if dependence.source != dependence.target:
+        return False
+    statement = scop.statement(dependence.source)
+    cell = statement.target
+    own = [a for a in statement.reads if a.array == cell.array]
+    is_update = _joins_parts(statement) and [a.index for a in own] == [cell.index]
+    return is_update and dependence.array == cell.array
+
+
+def _joins_parts(statement: Statement) -> bool:
+    """Tell whether the statement joins partial results of a split reduction."""
+    is_copy = statement.origin is not None and not statement.origin.statement
+    return is_copy and statement.reduction is not None
+
+
+def is_reduction(source: Statement, target: Statement, first: Access, second: Access) -> bool:
+    """Tell whether both accesses are the target of updates in any order.
+
+    The updates are those of one reassociable reduction, or exactly commutative.
+    """
+    if not (is_own(source, first) and is_own(target, second)):
+        return False
+    if source is target and source.is_reassociable:
+        return True
+    if _joins_parts(source):
+        return False
+    op = commutative_operation(source)
+    return op is not None and (source is target or op is commutative_operation(target))

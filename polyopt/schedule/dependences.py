@@ -20,7 +20,7 @@ from polyopt.ir.affine import coalesced
 from polyopt.ir.budget import checkpoint, exceeds_limit
 from polyopt.ir.parameters import joined, maps_of, sets_of
 from polyopt.ir.scop import Access, AccessKind, Role, Scop, Statement
-from polyopt.schedule.joins import is_join, is_reduction
+from polyopt.schedule.commutative_updates import is_join, is_reduction
 
 
 @unique
