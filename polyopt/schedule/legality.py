@@ -32,7 +32,6 @@ from polyopt.schedule.tree import (
     Sequence,
     Tree,
     children,
-    find_band,
     tuple_names,
 )
 
@@ -300,7 +299,10 @@ def carried_pairs(dependences: Dependences, tree: Tree, label: str, position: in
     """Return the dependent pairs that loop `label[position]` carries."""
     below = dependences.union(dependences.among(_names_below(tree, dependences.scop, label)))
     reached = pairs_reaching(below, tree, label)
-    *outer, loop = find_band(tree, label).members[: position + 1]
+    band = tree.by_label.get(label)
+    if band is None:
+        return reached
+    *outer, loop = band.members[: position + 1]
     for member in outer:
         reached = reached.eq_at_multi_union_pw_aff(member.function)
     return reached.subtract(reached.eq_at_multi_union_pw_aff(loop.function))
