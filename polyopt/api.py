@@ -49,7 +49,9 @@ from polyopt.targets import Options, seconds_to_compile
 from polyopt.tuning.kept import Tuned, tuned, with_tuned
 
 if TYPE_CHECKING:
+    from polyopt.explaining import Explanation
     from polyopt.ir.program import Program
+    from polyopt.pipeline import Compilation
     from polyopt.runtime.device.arrays import DeviceArray
     from polyopt.schedule import Schedule
     from polyopt.verifying import Verification
@@ -182,6 +184,38 @@ class Kernel(Generic[_F]):
 
         settled = self._settle_types(types, values, lambda wanted: program_of(wanted).signature)
         return settled, program_of(settled)
+
+    @boundary
+    def explain(self, *args: Any, level: str = "summary", **sizes: int) -> Explanation:  # noqa: ANN401
+        """Return what becomes of the function, in at most 25 lines, and what `level` adds.
+
+        For example arguments or types as `compile` takes them; without any, for what was compiled
+        last, or what is inferred.  Levels are "nest", "code", "assembly" and "full"; times are
+        predicted for `sizes`, `N=500`.  Compiles no C.
+        """
+        from polyopt.explaining import explanation
+
+        if not args and self._compiled:
+            return next(reversed(self._compiled.values())).explain(level, **sizes)
+        return explanation(self.py_func, self._stages(args), self.options, level, sizes)
+
+    def _stages(self, args: Values) -> Compilation:
+        from polyopt.building import compile_stages
+
+        found: dict[Types, Compilation] = {}
+        types, values = self._example(args, {})
+
+        def signature_of(types: Types) -> Signature:
+            if types not in found:
+                options = with_tuned(self.options, tuned(self.py_func, types, self.options))
+                found[types] = compile_stages(self.py_func, types, options)
+            return found[types].program.signature
+
+        return found[self._settle_types(types, values, signature_of)]
+
+    def _repr_html_(self) -> str | None:
+        """Return the summary of what was compiled last as a table, for notebooks."""
+        return self.explain()._repr_html_() if self._compiled else None
 
     @boundary
     def with_options(self, **options: object) -> Kernel[_F]:

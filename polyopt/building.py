@@ -163,7 +163,7 @@ class _Ahead:
         """Return what the C compiler gets of `source`; it is printed once."""
         if self._made is None or self._made[0] != source:
             foreign = self._foreign or has_no_buffers(source)
-            self._made = (source, _texts(source, foreign, self._compiler))
+            self._made = (source, texts_of(source, foreign, self._compiler))
         return self._made[1]
 
 
@@ -379,7 +379,8 @@ def uses_ctypes() -> bool:
     return os.environ.get("POLYOPT_FORCE_CTYPES") == "1" or builder.python_headers() is None
 
 
-def _texts(source: Source, foreign: bool, compiler: Compiler) -> builder.Texts:
+def texts_of(source: Source, foreign: bool, compiler: Compiler) -> builder.Texts:
+    """Return what the C compiler gets of `source`; `foreign`: calls go through ctypes."""
     wrapper = None
     if not foreign:
         from polyopt.emit.wrapper import wrapper_source

@@ -25,6 +25,7 @@ from polyopt.specialize import Parameters, generality, plain_values, show_types
 from polyopt.targets import Options
 
 if TYPE_CHECKING:
+    from polyopt.explaining import Explanation
     from polyopt.ir.loops import LoopFunction
     from polyopt.ir.program import Program
     from polyopt.numerics import NumericsContract
@@ -193,6 +194,19 @@ class CompiledKernel:
     def loops(self) -> LoopFunction:
         """The loop AST that was printed."""
         return self.stages.loops
+
+    def explain(self, level: str = "summary", **sizes: int) -> Explanation:
+        """Return what became of the function, in at most 25 lines, and what `level` adds.
+
+        Levels are "nest", "code", "assembly" and "full".  Times are predicted for `sizes`, `N=500`.
+        """
+        from polyopt.explaining import explanation
+
+        return explanation(self.py_func, self.stages, self.options, level, sizes)
+
+    def _repr_html_(self) -> str:
+        """Return the summary as a table, for notebooks."""
+        return self.explain()._repr_html_()
 
     @property
     def numerics(self) -> NumericsContract:

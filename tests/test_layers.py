@@ -61,15 +61,20 @@ LAYERS: dict[str, set[str]] = {
         *_COMPILER, "emit", "schedule", "runtime", "targets", "pipeline", "numerics",
     },
     "verifying": {"errors", "ir", "frontend", "numerics", "bounding"},
+    "sizing": {"errors", "ir", "frontend"},
+    "explaining": {
+        *_COMPILER, "building", "emit", "measuring", "pipeline", "report", "runtime", "sizing", "targets",
+    },
     "compiled": {
         *_COMPILER, "capture", "numerics", "bounding", "schedulefile", "frontend", "runtime",
         "schedule", "targets", "pipeline", "specialize", "building", "kernel_entries", "verifying",
+        "explaining", "report",
     },
     "api": {
         *_COMPILER, "capture", "numerics", "bounding", "schedulefile", "transforms", "frontend",
         "runtime",
         "schedule", "targets", "pipeline", "specialize", "aliasing", "building", "compiled",
-        "hosting", "tuning", "verifying",
+        "explaining", "hosting", "report", "tuning", "verifying",
     },
     "tracing": {
         "errors", "ir", "capture", "frontend", "runtime", "specialize", "api", "compiled", "",
@@ -82,6 +87,7 @@ LAYERS: dict[str, set[str]] = {
         *_COMPILER, "", "frontend", "schedule", "schedulefile", "transforms", "targets", "pipeline",
         "runtime", "report", "api", "compiled", "artefact", "measuring", "model", "tuning",
         "proof", "numerics", "bounding", "emit", "files", "verifying", "cregion",
+        "explaining", "sizing",
     },
 }  # fmt: skip
 STAGES = {

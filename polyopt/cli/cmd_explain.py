@@ -1,20 +1,19 @@
 """`polyopt explain FILE.py:FUNC` and `polyopt explain PO0312`.
 
-In: a target or an error code.  Out: domains, dependences, steps, and why each loop runs as it does;
-or the rule behind a code.  Needs no C compiler.
+In: a target or an error code.  Out: a summary of at most 25 lines, then what was asked for: the
+loop nests, the code, the assembly, everything; what blocks a wish; or the rule behind a code.
+Needs a C compiler for its assembly and its time only.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from polyopt.cli.console import result, result_json
 from polyopt.cli.prepare import (
-    Prepared,
     compile_options,
     compile_prepared,
     json_option,
@@ -25,17 +24,29 @@ from polyopt.cli.prepare import (
 )
 from polyopt.cli.typespec import parse_sizes
 from polyopt.errors import UsageError
+from polyopt.report.levels import LEVELS
 
 if TYPE_CHECKING:
-    from polyopt.ir.program import Program
-    from polyopt.pipeline import Compilation
-    from polyopt.report.explain import Section
+    from polyopt.cli.sections import Explained, Wanted
+    from polyopt.report.whynot import Question
     from polyopt.schedule import Schedule
-    from polyopt.targets import Options
 
 
 @click.command("explain")
 @click.argument("target", metavar="FILE.py:FUNC|CODE")
+@click.option(
+    "--level",
+    type=click.Choice(LEVELS),
+    default="summary",
+    help="How near to look: what follows the summary. All of it: full.",
+)
+@click.option(
+    "--why-not",
+    "questions",
+    metavar="WISH:LOOP",
+    multiple=True,
+    help="Say what blocks parallel:LOOP, vectorize:LOOP, tile:LOOP or fuse:LOOP,LOOP.",
+)
 @click.option("--timing", is_flag=True, help="Show how long each stage took.")
 @click.option("--steps", is_flag=True, help="Show the loop nest after each step alone.")
 @click.option("--formulas", is_flag=True, help="Write out which elements are read and written.")
@@ -47,6 +58,8 @@ if TYPE_CHECKING:
 @json_option
 def command(
     target: str,
+    level: str,
+    questions: tuple[str, ...],
     timing: bool,
     steps: bool,
     formulas: bool,
@@ -63,81 +76,75 @@ def command(
     if re.fullmatch(r"(?i)PO\d{1,6}", target):
         _explain_code(target.upper(), as_json)
         return
-    from polyopt.cli.costs import cost_of
-    from polyopt.cli.kernels import Kernels
-    from polyopt.emit.gpu.bank_conflicts import conflict_lines
-    from polyopt.ir.host import DeviceProgram
-    from polyopt.numerics import numerics_contract
-    from polyopt.numerics.contract import show_contract
-    from polyopt.proof import certify
-    from polyopt.report.explain import Section, explain, show_sections, with_memory
-    from polyopt.report.padding import paddings
-    from polyopt.report.timing import timing_section
+    from polyopt.cli.sections import Explained, Wanted
+    from polyopt.report.whynot import parse_question
 
-    prepared = prepare(target, types, parse_sizes(sizes))
-    options = make_options(fp, threads, schedule, prepared.target.kernel)
-    compilation = compile_prepared(prepared, options)
-    if steps:
-        _show_steps(prepared.target.name, compilation.schedules, as_json)
-        return
-    contract = numerics_contract(compilation.loops, compilation.program)
-    program = prepared.program
-    numerics = Section("numerics", show_contract(contract))
-    memory = tuple(_memory(program, compilation, parse_sizes(sizes)))
-    sections = (*with_memory(explain(program, compilation.schedules, formulas), memory), numerics)
-    sections = (*sections, *_notes(prepared, compilation, options))
-    kernels = Kernels(compilation) if isinstance(compilation.source, DeviceProgram) else None
-    if kernels is not None:
-        sections = (*sections, Section("kernels", kernels.lines()))
-        shared = conflict_lines(compilation.loops, paddings(compilation.schedules))
-        sections = (*sections, *([Section("shared memory", shared)] if shared else []))
-    wanted = (cost or measure) and kernels is None
+    asked = tuple(map(parse_question, questions))
     given = parse_sizes(sizes)
-    price = cost_of(prepared, compilation, options, given, measure) if wanted else None
-    sections = sections if price is None else (*sections, Section("cost", price.lines()))
-    if timing:
-        timings = {"frontend": prepared.seconds, **compilation.timings}
-        costs = compilation.costs
-        written = compilation.written or program
+    prepared = prepare(target, types, given)
+    options = make_options(fp, threads, schedule, prepared.target.kernel)
+    explained = Explained(prepared, compile_prepared(prepared, options), options, given)
+    if steps:
+        _show_steps(prepared.target.name, explained.compilation.schedules, as_json)
+    elif asked:
+        _answer(explained, asked, as_json)
+    else:
+        full = level == "full" or formulas or as_json
+        _explain(explained, level, Wanted(full, timing, formulas, cost, measure), as_json)
 
-        def prove() -> object:
-            return certify(written, compilation.loops)
 
-        rows = timing_section(timings, costs, compilation.schedules, prove)
-        sections = (*sections, rows)
+def _explain(explained: Explained, level: str, wanted: Wanted, as_json: bool) -> None:
+    """Print the summary, then what was asked for."""
+    from polyopt.explaining import level_lines, subject_of
+    from polyopt.report.explain import show_sections
+    from polyopt.report.summary import summarize
+    from polyopt.report.summary_text import summary_lines, summary_record
+
+    prepared, compilation = explained.prepared, explained.compilation
+    subject = subject_of(prepared.target.func, compilation, explained.options, explained.sizes)
+    summary = summarize(subject)
+    sections, facts = explained.sections(wanted)
     if as_json:
-        facts: dict[str, Any] = {section.title: list(section.lines) for section in sections}
-        facts["numerics"] = contract.to_record()
-        if kernels is not None:
-            facts["launches"] = kernels.to_record()
-        if price is not None:
-            facts["cost"] = price.to_record()
-        result_json({"function": prepared.target.name, **facts})
+        lines = {section.title: list(section.lines) for section in sections}
+        record = {"summary": summary_record(summary), **lines, **facts}
+        result_json({"function": prepared.target.name, **record})
         return
-    result(show_sections(f"{program.name} ({prepared.target.path}:{program.line})", sections))
+    texts = ["\n".join(summary_lines(summary))]
+    near = "\n".join(level_lines(subject, compilation.source, explained.options, level))
+    heading = f"{prepared.program.name} ({prepared.target.path}:{prepared.program.line})"
+    rest = show_sections(heading, sections) if wanted.full else "\n\n".join(map(str, sections))
+    result("\n\n".join([*texts, *filter(None, (near, rest))]))
 
 
-def _memory(program: Program, compilation: Compilation, sizes: Mapping[str, int]) -> Iterator[str]:
-    """Yield what the kernel's temporaries take."""
-    from polyopt.emit.allocations import allocations
-    from polyopt.report.memory import explain_memory
+def _answer(explained: Explained, asked: tuple[Question, ...], as_json: bool) -> None:
+    """Print what blocks what was asked for, and what it would gain."""
+    from polyopt.explaining import gain_line, subject_of
+    from polyopt.report.claims import Subject
+    from polyopt.report.whynot import answer_lines, answers
 
-    found = [(one.array, one.storage.value) for one in allocations(compilation.loops)]
-    yield from explain_memory(found, program, compilation.schedules, sizes)
-
-
-def _notes(prepared: Prepared, compilation: Compilation, options: Options) -> Iterator[Section]:
-    """Yield what tuning found, if it did, and what was left out."""
-    from polyopt.report.explain import Section
-    from polyopt.tuning.kept import tuned
-
-    found = tuned(prepared.target.func, prepared.types, options)
-    if found is not None:
-        yield Section("tuning", found.lines())
-    if compilation.dropped:
-        yield Section(
-            "left out", tuple(f"{d.what}: {d.reason} [{d.code}]" for d in compilation.dropped)
+    prepared, compilation, options = explained.prepared, explained.compilation, explained.options
+    subject = subject_of(prepared.target.func, compilation, options, explained.sizes)
+    claims = Subject(compilation.program, prepared.target.name)
+    found = [one for question in asked for one in answers(question, claims, subject.names)]
+    written = compilation.written or prepared.program
+    texts, records = [], []
+    for one in found:
+        gain = gain_line(subject, written, options, one.steps) if one.steps else None
+        texts.append("\n".join([*answer_lines(one), *([f"   {gain}"] if gain else [])]))
+        records.append(
+            {
+                "answer": one.head,
+                "is_free": one.is_free,
+                "notes": list(one.notes),
+                "hint": one.hint,
+                "steps": one.steps,
+                "predicted": gain,
+            }
         )
+    if as_json:
+        result_json({"function": prepared.target.name, "answers": records})
+        return
+    result("\n\n".join(texts))
 
 
 def _show_steps(function: str, schedules: tuple[Schedule, ...], as_json: bool) -> None:

@@ -52,13 +52,14 @@ def cost_of(
     """Return what a call with these sizes costs; raises `UsageError` for sizes that do not fit."""
     import sympy
 
-    from polyopt.cli.inputs import choose_sizes, random_values
+    from polyopt.cli.inputs import random_values
     from polyopt.measuring.rates import rates_of
     from polyopt.model.amount import Amount
     from polyopt.model.predict import predict
     from polyopt.pipeline import machine_for
     from polyopt.runtime.store import open_store
     from polyopt.runtime.toolchain import find_compiler
+    from polyopt.sizing import choose_sizes
     from polyopt.targets import detect_machine
 
     signature = prepared.program.signature

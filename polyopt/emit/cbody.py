@@ -25,6 +25,7 @@ from polyopt.emit.interrupts import STATUS as INTERRUPTED
 from polyopt.emit.interrupts import STOPPED, asks
 from polyopt.emit.lane_forms import lanes
 from polyopt.emit.lanes import is_contiguous
+from polyopt.emit.line_marks import marked
 from polyopt.emit.literals import literal
 from polyopt.emit.names import c_identifier
 from polyopt.emit.openmp import (
@@ -115,7 +116,7 @@ class BodyEmitter:
         for number, node in enumerate(body):
             if isinstance(node, AllocateArray):
                 return [*lines, *self._allocate(node, body[number + 1 :])]
-            lines += self.node(node)
+            lines += marked(node, self.node(node))
         return lines
 
     def node(self, node: Node) -> list[Code]:  # noqa: C901 - one case per node

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from polyopt.emit.line_marks import split_mark
+
 WIDTH = 100
 
 _AHEAD = 8  # characters: more than the pattern looks beyond a break
@@ -20,6 +22,10 @@ def wrapped(text: str, width: int = WIDTH) -> str:
 
 
 def _lines(line: str, width: int) -> list[str]:
+    line, mark = split_mark(line)
+    if mark:
+        *parts, last = _lines(line, width)
+        return [*parts, last + mark]
     body = line.lstrip(" ")
     if body.startswith(("#", "/*", "* ", "*/")):
         return [line]

@@ -8,12 +8,13 @@ Model", 2009, with a roof for every cache.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum, unique
 
-from polyopt.dataclass import dataclass
-from polyopt.ir.loops import DeclareArray, LoopFunction, Node
+from polyopt.dataclass import dataclass, replace
+from polyopt.ir.loops import Body, DeclareArray, LoopFunction
 from polyopt.ir.nodes import all_nodes
 from polyopt.machine import Machine, Rates, Speeds
-from polyopt.model.amount import ZERO, Amount, total
+from polyopt.model.amount import ONE, ZERO, Amount, total
 from polyopt.model.caches import caches_of
 from polyopt.model.counting import Tally, tally
 from polyopt.model.footprint import Memory
@@ -53,15 +54,31 @@ class Prediction:
         return max(self.limits, key=lambda limit: limit.seconds)
 
 
+@unique
+class Form(Enum):
+    """How loops run: as they are, or as if across all cores, or in full vectors."""
+
+    AS_IS = "as is"
+    PARALLEL = "parallel"
+    VECTOR = "vector"
+
+
+def known_at(
+    fn: LoopFunction, sizes: Mapping[str, Amount], machine: Machine
+) -> tuple[Known, Memory]:
+    """Return the ranges of the sizes, and the arrays of `fn`, for predictions of its parts."""
+    ranges = {name: point(value) for name, value in sizes.items()}
+    declared = (node.array for node in all_nodes(fn.body) if isinstance(node, DeclareArray))
+    arrays = {array.name: array for array in (*fn.arrays, *declared)}
+    return ranges, Memory(arrays, ranges, machine.line)
+
+
 def predict(
     fn: LoopFunction, sizes: Mapping[str, Amount], machine: Machine, rates: Rates
 ) -> Prediction:
     """Return what a call of `fn` needs for these values of its size parameters."""
-    ranges = {name: point(value) for name, value in sizes.items()}
-    declared = (node.array for node in all_nodes(fn.body) if isinstance(node, DeclareArray))
-    arrays = {array.name: array for array in (*fn.arrays, *declared)}
-    memory = Memory(arrays, ranges, machine.line)
-    parts = [_part(node, dict(ranges), memory, machine, rates) for node in fn.body]
+    ranges, memory = known_at(fn, sizes, machine)
+    parts = [predict_body((node,), dict(ranges), memory, machine, rates) for node in fn.body]
     rows = zip(*(part.limits for part in parts), strict=True)
     limits = tuple(
         Limit(row[0].name, total(one.amount for one in row), sum(one.seconds for one in row))
@@ -76,10 +93,25 @@ def predict(
     )
 
 
-def _part(node: Node, ranges: Known, memory: Memory, machine: Machine, rates: Rates) -> Prediction:
-    """Return what one of the outermost nodes needs."""
-    done = tally((node,), ranges, machine)
+def predict_body(
+    body: Body,
+    ranges: Known,
+    memory: Memory,
+    machine: Machine,
+    rates: Rates,
+    form: Form = Form.AS_IS,
+) -> Prediction:
+    """Return what running `body` once needs, as it is or in another `form`."""
+    done = tally(body, ranges, machine)
     is_parallel = done.regions.value > 0 and machine.cores > 1
+    if form is Form.PARALLEL and not is_parallel:
+        done = replace(done, places=done.places + done.serial, serial=ZERO, regions=ONE)
+        is_parallel = machine.cores > 1
+    if form is Form.VECTOR:
+        lanes = max(1, machine.vector_bytes // 8)
+        done = replace(
+            done, places=done.places / lanes, serial=done.serial / lanes, chain=done.chain / lanes
+        )
     threads = machine.cores if is_parallel else 1
     speeds = rates.speeds(threads, machine)
     limits = [
@@ -88,7 +120,7 @@ def _part(node: Node, ranges: Known, memory: Memory, machine: Machine, rates: Ra
     ]
     sources = (("L2", speeds.l2, 1), ("L3", speeds.l3, 1), ("memory", speeds.memory, threads))
     for cache, (name, rate, sharing) in zip(caches_of(machine), sources, strict=True):
-        moved = traffic((node,), dict(ranges), memory, Room(cache.size, sharing))
+        moved = traffic(body, dict(ranges), memory, Room(cache.size, sharing))
         limits.append(Limit(name, moved, moved.value / rate))
     overhead = done.regions.value * rates.region if is_parallel else 0.0
     seconds = max(limit.seconds for limit in limits) + overhead

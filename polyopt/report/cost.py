@@ -28,16 +28,17 @@ def _lines(
     yield from _formula(found.operations.formula)
     for limit in found.limits:
         if limit.amount.value > 0:
-            yield f"{limit.name}: {_show(limit)}, {_time(limit.seconds)}"
+            yield f"{limit.name}: {_show(limit)}, {show_time(limit.seconds)}"
             yield from _formula(limit.amount.formula)
     if found.overhead:
-        yield f"starting threads: {_time(found.overhead)}"
+        yield f"starting threads: {show_time(found.overhead)}"
     speeds = "measured speeds" if is_measured else "speeds of a usual machine"
     guess = ", lengths that data decides guessed" if found.is_guess else ""
     binding = found.binding.name
-    yield f"predicted: {_time(found.seconds)}, bound by {binding}, from {speeds}{guess}"
+    yield f"predicted: {show_time(found.seconds)}, bound by {binding}, from {speeds}{guess}"
     if seconds is not None:
-        yield f"measured: {_time(seconds)}, {seconds / max(found.seconds, 1e-12):.2f} times as long"
+        longer = seconds / max(found.seconds, 1e-12)
+        yield f"measured: {show_time(seconds)}, {longer:.2f} times as long"
 
 
 def cost_record(
@@ -84,5 +85,8 @@ def show_formula(formula: object) -> str:
     return str(expanded) if expanded.free_symbols else ""
 
 
-def _time(seconds: float) -> str:
+def show_time(seconds: float) -> str:
+    """Return a time with its unit."""
+    if seconds >= 1.0:
+        return f"{seconds:.4g} s"
     return f"{seconds * 1e3:.4g} ms" if seconds >= 1e-4 else f"{seconds * 1e6:.4g} us"

@@ -19,7 +19,8 @@ from polyopt.schedule.tree import bands, path_to, statements_of
 class Loop:
     """A loop of static control part `part`, or a region (`region`, part -1).
 
-    `loc` is the loop's place in the source, where it has one; `line` is where to point otherwise.
+    `loc` is the loop's place in the source, where it has one; `at` is where to point otherwise.
+    `statements` are those inside, of whose loops it is number `depth`.
     """
 
     name: str
@@ -29,6 +30,8 @@ class Loop:
     loc: Loc | None = None
     at: Loc | None = None
     region: Repeat | None = None
+    statements: tuple[str, ...] = ()
+    depth: int = 0
 
     @property
     def reference(self) -> str:
@@ -70,7 +73,10 @@ def _static(part: int, schedule: Schedule) -> Iterator[Loop]:
             places = [s.loops[depth] for s in inside if depth < len(s.loops)]
             loc = next((place for place in places if place is not None), None)
             at = next((s.loc for s in inside if s.loc is not None), None)
-            yield Loop(member.name, part, band.label, position, loc, at)
+            names = tuple(s.name for s in inside)
+            yield Loop(
+                member.name, part, band.label, position, loc, at, statements=names, depth=depth
+            )
 
 
 def named(loops: tuple[Loop, ...], name: str) -> tuple[Loop, ...]:

@@ -44,6 +44,7 @@ OWN_MEMORY = {"aligned_alloc": "po_take", "free": "po_give"}
 OWN_THREADS = "PO_OWN_THREADS"
 """Macro of the text around a kernel whose threads a forked child starts anew."""
 
+_KERNEL_FILES = ("-c", "kernel.c", "-o", "kernel.o")
 _SECONDS = 300.0
 _LOCK_SECONDS, _LOCK_PAUSE = 30.0, 0.02
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -281,6 +282,19 @@ def build(compiler: Compiler, texts: Texts, work: Path, seconds: float | None = 
     return _finish(compiler, texts, work, _begin(compiler, texts, work), seconds)
 
 
+def build_assembly(compiler: Compiler, texts: Texts, work: Path) -> str:
+    """Return the assembly of the kernel, with the lines of C in it; `work` is for files."""
+    command = _compile_kernel(compiler, texts)
+    wanted = ("-S", "-g1", "kernel.c", "-o", "kernel.s")
+    arguments = (*command.arguments[: -len(_KERNEL_FILES)], *wanted)
+    try:
+        (work / "kernel.c").write_text(texts.kernel, encoding="utf-8")
+    except OSError as error:
+        raise DiskFull(str(error)) from None
+    _wait(_start_all([Command(arguments, "kernel.s")], work), _SECONDS)
+    return (work / "kernel.s").read_text(encoding="utf-8", errors="replace")
+
+
 def _begin(compiler: Compiler, texts: Texts, work: Path) -> Running:
     """Start the compiler on each of the texts."""
     commands = [_compile_kernel(compiler, texts)]
@@ -320,8 +334,7 @@ def _compile_kernel(compiler: Compiler, texts: Texts) -> Command:
         assert headers is not None
         flags = (*WRAPPER_FLAGS, "-I", str(headers))
     renamed = [f"-D{name}={own}" for name, own in OWN_MEMORY.items() if texts.calls is not None]
-    files = ("-c", "kernel.c", "-o", "kernel.o")
-    return Command((*compiler.command, *flags, *renamed, *files), "kernel.o")
+    return Command((*compiler.command, *flags, *renamed, *_KERNEL_FILES), "kernel.o")
 
 
 def _compile_beside(compiler: Compiler, texts: Texts) -> Command:

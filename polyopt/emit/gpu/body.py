@@ -29,6 +29,7 @@ from polyopt.emit.gpu.reduction_printer import ReductionPrinter
 from polyopt.emit.gpu.scan_printer import ScanPrinter
 from polyopt.emit.gpu.thread_iterators import IteratorValue, distribute_nest, iterator_value
 from polyopt.emit.gpu.vector_copies import vector_copy
+from polyopt.emit.line_marks import marked
 from polyopt.emit.regions import expressions, is_settled
 from polyopt.emit.storage_scope import zero
 from polyopt.emit.wrapping import WIDTH
@@ -110,7 +111,9 @@ class KernelEmitter:
         for alone, group in groupby(body, lambda n: isinstance(n, Assign) and not self.in_thread):
             if alone:
                 first = f"{self.declarations.thread} == 0"
-                lines.append(Branch(first, [line for n in group for line in emitter.node(n)], []))
+                lines.append(
+                    Branch(first, [one for n in group for one in marked(n, emitter.node(n))], [])
+                )
                 continue
             for node in group:
                 if isinstance(node, DeclareArray):
@@ -119,7 +122,7 @@ class KernelEmitter:
                 elif isinstance(node, For):
                     lines += joined(emitter.loop(node), known)
                 else:
-                    lines += emitter.node(node)
+                    lines += marked(node, emitter.node(node))
         return lines
 
     def node(self, node: Node) -> list[Code]:  # noqa: C901 - one case per node

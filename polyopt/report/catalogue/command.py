@@ -115,4 +115,20 @@ COMMAND: dict[str, Entry] = {
         "polyopt compile file.c --target cuda",
         "leave the option out",
     ),
+    "PO0630": Entry(
+        "there is no assembly of a kernel for a device",
+        "polyopt explain f.py:f --level assembly --target cuda",
+        "look at the kernels themselves with --level code",
+    ),
+    "PO0631": Entry(
+        "a question of --why-not is none",
+        "polyopt explain f.py:f --why-not parallelism",
+        "write parallel:LOOP, vectorize:LOOP, tile:LOOP or fuse:LOOP,LOOP; a loop is its name or "
+        "its line",
+    ),
+    "PO0632": Entry(
+        "an explanation is asked for at a level that there is not",
+        'kernel.explain(level="loops")',
+        "levels are summary, nest, code, assembly and full",
+    ),
 }

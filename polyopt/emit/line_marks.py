@@ -1,0 +1,54 @@
+"""Mark lines of emitted text by the statement that they run.
+
+In: a node and its lines.  Out: the lines, the last one with a character that no text has behind it,
+while somebody asks for marks (`emit.annotated`).  Breaking lines leaves marks where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from polyopt.dataclass import dataclass
+from polyopt.emit.c_statements import Code, Line
+from polyopt.ir.loops import Assign, Declare, Node, SetLocal
+
+FIRST, MOST = 0xE000, 6400  # characters that Unicode leaves to private use
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    marks: Mapping[str, str]
+
+
+_ASKED: ContextVar[_Asked | None] = ContextVar("line_marks", default=None)
+
+
+@contextmanager
+def marking(statements: Sequence[str]) -> Iterator[Mapping[str, str]]:
+    """Mark the lines of these statements; gives each one's mark."""
+    marks = {name: chr(FIRST + number) for number, name in enumerate(statements[:MOST])}
+    token = _ASKED.set(_Asked(marks))
+    try:
+        yield marks
+    finally:
+        _ASKED.reset(token)
+
+
+def marked(node: Node, lines: list[Code]) -> list[Code]:
+    """Return the lines of a node, the last one marked if its statement is asked for."""
+    asked = _ASKED.get()
+    if asked is None or not lines or not isinstance(node, Assign | Declare | SetLocal):
+        return lines
+    mark, last = asked.marks.get(node.statement, ""), lines[-1]
+    if not mark or not isinstance(last, Line):
+        return lines
+    return [*lines[:-1], Line(last.text + mark)]
+
+
+def split_mark(line: str) -> tuple[str, str]:
+    """Return a line without its mark, and the mark or ""."""
+    if line and FIRST <= ord(line[-1]) < FIRST + MOST:
+        return line[:-1], line[-1]
+    return line, ""
