@@ -17,7 +17,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from polyopt.aliasing import with_sharing
-from polyopt.building import Accept, build_kernel
+from polyopt.building import Accept, build_kernel, compile_stages
 from polyopt.capture.guards import different
 from polyopt.capture.text import keep_lines
 from polyopt.compiled import CompiledKernel, Types, Values, chain, declined, restore, verify_first
@@ -31,11 +31,12 @@ from polyopt.errors import (
 )
 from polyopt.frontend.syntax.argtypes import NeedConstant
 from polyopt.ir.source import Signature
-from polyopt.runtime.check import ShapeError, check_call
+from polyopt.runtime.check import ShapeError
 from polyopt.runtime.notices import PolyoptWarning, notice
 from polyopt.runtime.overlap import OverlapError
 from polyopt.schedulefile import ScheduleText, load_text, with_sizes
 from polyopt.specialize import (
+    Fit,
     Parameters,
     as_type,
     is_type,
@@ -51,7 +52,6 @@ from polyopt.tuning.kept import Tuned, tuned, with_tuned
 if TYPE_CHECKING:
     from polyopt.explaining import Explanation
     from polyopt.ir.program import Program
-    from polyopt.pipeline import Compilation
     from polyopt.runtime.device.arrays import DeviceArray
     from polyopt.schedule import Schedule
     from polyopt.verifying import Verification
@@ -60,19 +60,6 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _SignatureOf = Callable[[Types], Signature]
 _KEPT_VALUES = 16  # kernels of one function and types, for values that captured names had
 _TRIES = 3
-
-
-class _Fit:
-    """Whether a call's values fit what was read, and the last that they were compared with."""
-
-    def __init__(self, values: Values | None) -> None:
-        self.values = values
-        self.signature: Signature | None = None
-
-    def __call__(self, signature: Signature) -> None:
-        self.signature = signature
-        if self.values is not None:
-            check_call(signature, self.values)
 
 
 class Kernel(Generic[_F]):
@@ -189,29 +176,17 @@ class Kernel(Generic[_F]):
     def explain(self, *args: Any, level: str = "summary", **sizes: int) -> Explanation:  # noqa: ANN401
         """Return what becomes of the function, in at most 25 lines, and what `level` adds.
 
-        For example arguments or types as `compile` takes them; without any, for what was compiled
-        last, or what is inferred.  Levels are "nest", "code", "assembly" and "full"; times are
-        predicted for `sizes`, `N=500`.  Compiles no C.
+        For example arguments or types; without any, for what was compiled last, or is inferred.
+        Levels: "nest", "code", "assembly", "full".  Times are predicted for `sizes`, `N=500`.
         """
         from polyopt.explaining import explanation
 
         if not args and self._compiled:
             return next(reversed(self._compiled.values())).explain(level, **sizes)
-        return explanation(self.py_func, self._stages(args), self.options, level, sizes)
-
-    def _stages(self, args: Values) -> Compilation:
-        from polyopt.building import compile_stages
-
-        found: dict[Types, Compilation] = {}
-        types, values = self._example(args, {})
-
-        def signature_of(types: Types) -> Signature:
-            if types not in found:
-                options = with_tuned(self.options, tuned(self.py_func, types, self.options))
-                found[types] = compile_stages(self.py_func, types, options)
-            return found[types].program.signature
-
-        return found[self._settle_types(types, values, signature_of)]
+        types, _ = self._read(*self._example(args, {}))
+        options = with_tuned(self.options, tuned(self.py_func, types, self.options))
+        stages = compile_stages(self.py_func, types, options)
+        return explanation(self.py_func, stages, options, level, sizes)
 
     def _repr_html_(self) -> str | None:
         """Return the summary of what was compiled last as a table, for notebooks."""
@@ -288,7 +263,7 @@ class Kernel(Generic[_F]):
 
     def _compiled_types(self, types: Types, values: Values | None) -> Types:
         """Compile for `types` refined until they fit `values`; return these."""
-        fits = _Fit(values)
+        fits = Fit(values)
         return self._settle_types(
             types, values, lambda types: self._compile(types, fits).signature, fits
         )
@@ -308,7 +283,7 @@ class Kernel(Generic[_F]):
         types: Types,
         values: Values | None,
         signature_of: _SignatureOf,
-        fits: _Fit | None = None,
+        fits: Fit | None = None,
     ) -> Types:
         """Return `types` refined until they fit `values`.
 
@@ -318,7 +293,7 @@ class Kernel(Generic[_F]):
         """
         while True:
             try:
-                return self._fitting_types(types, values, signature_of, fits or _Fit(values))
+                return self._fitting_types(types, values, signature_of, fits or Fit(values))
             except (ShapeError, FrontendError) as error:
                 renewed = self._decided(types, values, error)
                 if renewed == types:
@@ -333,7 +308,7 @@ class Kernel(Generic[_F]):
         if renewed == types or not isinstance(error, ShapeError):
             return renewed
         try:  # is there hope, before anything is compiled?
-            self._fitting_types(renewed, values, self._read_signature, _Fit(values))
+            self._fitting_types(renewed, values, self._read_signature, Fit(values))
         except (ShapeError, FrontendError):
             raise error from None
         return renewed
@@ -346,7 +321,7 @@ class Kernel(Generic[_F]):
             return build(self.py_func, types).signature
 
     def _fitting_types(
-        self, types: Types, values: Values | None, signature_of: _SignatureOf, fits: _Fit
+        self, types: Types, values: Values | None, signature_of: _SignatureOf, fits: Fit
     ) -> Types:
         """Return `types` refined by what the errors of readings and calls tell."""
         first: PolyoptError | None = None

@@ -24,9 +24,9 @@ from polyopt.frontend.syntax.argtypes import (
     SizeCondition,
 )
 from polyopt.ir.showing import show
-from polyopt.ir.source import Layout
+from polyopt.ir.source import Layout, Signature
 from polyopt.ir.types import DType
-from polyopt.runtime.check import integer_range, layouts_of
+from polyopt.runtime.check import check_call, integer_range, layouts_of
 from polyopt.runtime.values import array_of, dtype_known, native_array, type_name
 
 _WEAK = {bool: DType.BOOL, int: DType.INT64, float: DType.FLOAT64, complex: DType.COMPLEX128}
@@ -259,3 +259,17 @@ def as_type(name: str, value: object, defaults: Mapping[str, object]) -> ArgType
         if found is not None:
             return found
     return type_of(name, value, False, defaults)
+
+
+class Fit:
+    """Whether a call's values fit what was read, and the last that they were compared with."""
+
+    def __init__(self, values: tuple[object, ...] | None) -> None:
+        self.values = values
+        self.signature: Signature | None = None
+
+    def __call__(self, signature: Signature) -> None:
+        """Note the signature; raises a coded error where the values do not fit it."""
+        self.signature = signature
+        if self.values is not None:
+            check_call(signature, self.values)

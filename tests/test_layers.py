@@ -63,7 +63,8 @@ LAYERS: dict[str, set[str]] = {
     "verifying": {"errors", "ir", "frontend", "numerics", "bounding"},
     "sizing": {"errors", "ir", "frontend"},
     "explaining": {
-        *_COMPILER, "building", "emit", "measuring", "pipeline", "report", "runtime", "sizing", "targets",
+        *_COMPILER, "building", "emit", "measuring", "pipeline", "report", "runtime", "sizing",
+        "schedulefile", "targets",
     },
     "compiled": {
         *_COMPILER, "capture", "numerics", "bounding", "schedulefile", "frontend", "runtime",
@@ -82,7 +83,7 @@ LAYERS: dict[str, set[str]] = {
     "cregion": {
         "errors", "ir", "frontend", "schedule", "emit", "machine", "pipeline", "runtime", "targets",
     },
-    "report": {*_COMPILER, "model", "schedule", "transforms", "strategy"},
+    "report": {*_COMPILER, "model", "schedule", "schedulefile", "transforms", "strategy"},
     "cli": {
         *_COMPILER, "", "frontend", "schedule", "schedulefile", "transforms", "targets", "pipeline",
         "runtime", "report", "api", "compiled", "artefact", "measuring", "model", "tuning",

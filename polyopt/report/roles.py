@@ -115,15 +115,17 @@ def tiles_of(
     for path, domain in leaves(schedule.tree, schedule.scop.domain):
         inside = [name for name in tuple_names(domain) if name in wanted and name in originals]
         for member in path:
-            if not inside or id(member) in seen or not member.is_tile or member.parts is None:
+            sizes = [part.size for part in member.parts or () if part.size]
+            if not inside or id(member) in seen or not sizes:
                 continue
             seen.add(id(member))
-            statement = originals[inside[0]]
-            stem = member.name.split("_")[0]
-            name = (
-                dimension(statement, statement.iters.index(stem))
-                if stem in statement.iters
-                else stem
-            )
-            found.setdefault(name, []).append(member.parts[-1].size)
+            found.setdefault(_tiled(member.name, originals[inside[0]]), []).append(sizes[0])
     return {name: list(dict.fromkeys(sizes)) for name, sizes in found.items()}
+
+
+def _tiled(name: str, statement: Statement) -> str:
+    """Return the user's name for the loop that `i_tile` counts tiles of."""
+    stem = name.split("_")[0]
+    if stem not in statement.iters:
+        return stem
+    return dimension(statement, statement.iters.index(stem))

@@ -14,7 +14,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.errors import BudgetError, PolyoptError
 from polyopt.ir.budget import Budget
 from polyopt.ir.loops import For, Kernel, LoopFunction
-from polyopt.ir.program import Program
+from polyopt.ir.program import Program, all_parts
 from polyopt.ir.scop import Scop, Statement
 from polyopt.machine import Machine, Rates
 from polyopt.model.amount import amount
@@ -241,14 +241,28 @@ def _missing(subject: Subject, nest: Nest) -> Iterator[str]:
 
 def _around(subject: Subject, nest: Nest) -> Iterator[str]:
     """Yield the user's names for the loops around a nest."""
-    regions = {loop.name: loop for loop in subject.source_loops if loop.region is not None}
+    regions = {loop.name: loop for loop in _regions(subject, nest)}
+    whiles = [loop for loop in regions.values() if _is_while(loop)]
     for loop in nest.around:
         if not isinstance(loop, For):
-            yield "a while loop"
+            yield loop_name(subject.names, whiles.pop(0)) if whiles else "a while loop"
         else:
-            yield loop_name(
-                subject.names, regions.get(loop.iter) or _named(subject, nest, loop.iter)
-            )
+            known = regions.get(loop.iter) or _named(subject, nest, loop.iter)
+            yield loop_name(subject.names, known)
+
+
+def _regions(subject: Subject, nest: Nest) -> Iterator[Loop]:
+    """Yield the loops around static control parts that run a nest in order."""
+    ordered = {loop.iter for loop in nest.around if isinstance(loop, For)}
+    for loop in subject.source_loops:
+        if loop.region is not None and (loop.name in ordered or _is_while(loop)):
+            scops = [part for part in all_parts(loop.region.body) if isinstance(part, Scop)]
+            if any(s.name in nest.statements for scop in scops for s in scop.statements):
+                yield loop
+
+
+def _is_while(loop: Loop) -> bool:
+    return loop.region is not None and loop.region.upper is None
 
 
 def _named(subject: Subject, nest: Nest, name: str) -> Loop:
@@ -289,14 +303,11 @@ def _reasons(subject: Subject, shown: list[Nest], total: float, budget: Budget) 
 def _questions(subject: Subject, nest: Nest) -> Iterator[_Question]:
     """Yield the loops in order around a nest, then what its own loops lack."""
     roles = roles_of(nest, subject.statements)
-    around = {loop.iter for loop in nest.around if isinstance(loop, For)}
+    yield from (_Question(loop, SERIAL, 0.0) for loop in _regions(subject, nest))
     own: list[Loop] = []
     for loop in subject.source_loops:
         inside = [name for name in loop.statements if name in nest.statements]
-        if loop.region is not None:
-            if loop.name in around:
-                yield _Question(loop, SERIAL, 0.0)
-        elif any(loop.depth in roles.within.get(name, ()) for name in inside):
+        if any(loop.depth in roles.within.get(name, ()) for name in inside):
             own.append(loop)
         elif inside and not is_free(subject.sources[loop.part], loop):
             yield _Question(loop, SERIAL, 0.0)

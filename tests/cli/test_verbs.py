@@ -314,11 +314,14 @@ def test_the_source_order_is_legal(polyopt, demo):
 
 
 def test_explain_tells_why_loops_are_not_parallel(polyopt, demo):
-    outcome = polyopt("explain", "demo.py:blur", "--schedule", "source", "--timing")
+    outcome = polyopt(
+        "explain", "demo.py:blur", "--schedule", "source", "--timing", "--level", "full"
+    )
     assert outcome.code == 0
-    titles = [line for line in outcome.out.splitlines() if line and not line.startswith(" ")]
-    assert titles[0] == "blur (demo.py:15)"
-    assert titles[1:] == [
+    summary, _, full = outcome.out.partition("\n\nblur (demo.py:15)\n\n")
+    assert summary.startswith("blur (demo.py:15): 1 nest, ")
+    titles = [line for line in full.splitlines() if line and not line.startswith(" ")]
+    assert titles == [
         "arrays", "statements", "dependences", "storage", "steps", "loop nest", "fusion", "loops",
         "numerics", "timings",
     ]  # fmt: skip
@@ -348,7 +351,8 @@ def sweep(x: po.f64["n"], steps: int):
 @pytest.mark.parametrize(("target", "place"), [("c", "heap"), ("cuda", "memory of the device")])
 def test_explain_tells_what_temporaries_take(polyopt, tmp_path, target, place):
     (tmp_path / "memory.py").write_text(MEMORY)
-    outcome = polyopt("explain", str(tmp_path / "memory.py"), "--sizes", "n=10", "--target", target)
+    path = str(tmp_path / "memory.py")
+    outcome = polyopt("explain", path, "--sizes", "n=10", "--target", target, "--level", "full")
     storage = outcome.out.partition("\nstorage\n")[2].partition("\n\n")[0].splitlines()
     assert f"  y: n * 8 bytes = 80, {place}: a temporary of the source" in storage
     assert f"  at most at once, {place}: n * 8 bytes = 80" in storage
@@ -360,6 +364,46 @@ def test_explain_tells_what_is_parallel(polyopt, demo):
     record = json.loads(outcome.out)
     assert record["steps"] == steps.split("; ")
     assert "parallel across threads" in record["loops"][0]
+
+
+def test_explain_is_brief(polyopt, demo):
+    outcome = polyopt("explain", "demo.py:blur")
+    assert outcome.code == 0
+    lines = outcome.out.splitlines()
+    assert len(lines) <= 25
+    assert lines[0].startswith("blur (demo.py:15): 1 nest, ")
+    blocked = "`u[i]` of line 17 is read in the next iteration by line 17"
+    assert any(blocked in line for line in lines)
+    nearer = polyopt("explain", "demo.py:blur", "--level", "nest").out
+    assert nearer.startswith(outcome.out.rstrip())
+    assert "line 17: u[i] = " in nearer[len(outcome.out) :]
+    code = polyopt("explain", "demo.py:blur", "--level", "code").out
+    assert "// line 17: u[i] = " in code
+
+
+def test_explain_why_not(polyopt, demo):
+    outcome = polyopt("explain", "demo.py:blur", "--why-not", "parallel:i")
+    assert outcome.code == 0
+    assert outcome.out.startswith("loop i (demo.py:16) cannot run in parallel: `u[i]` of line 17")
+    assert "\n   example: " in outcome.out
+    record = json.loads(polyopt("explain", "demo.py:matmul", "--why-not", "tile:i", "--json").out)
+    (answer,) = record["answers"]
+    assert answer["is_free"]
+    assert answer["predicted"].startswith("predicted at ")
+    assert polyopt("explain", "demo.py:blur", "--why-not", "parallel").code == 2
+
+
+@pytest.mark.toolchain
+def test_the_c_compiler_is_part_of_the_times(polyopt, demo):
+    out = polyopt("explain", "demo.py:blur", "--timing").out
+    assert re.search(r"^  build  +[0-9.]+ ms", out, re.MULTILINE)
+
+
+def test_times_without_a_c_compiler(polyopt, demo, monkeypatch):
+    monkeypatch.setenv("CC", "no-such-compiler")
+    out = polyopt("explain", "demo.py:blur", "--timing").out
+    assert "build: not measured: " in out
+    assert "[PO0501]" in out
 
 
 def test_explain_a_code(polyopt):

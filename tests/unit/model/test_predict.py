@@ -150,4 +150,4 @@ def test_explain_shows_predicted_and_measured(tmp_path, capfd, monkeypatch):
         "arithmetic", "latency", "L1", "L2", "L3", "memory"
     }  # fmt: skip
     assert run(["explain", "program.py:scaled"]) == 0
-    assert "predicted" not in capfd.readouterr().out
+    assert "predicted: " not in capfd.readouterr().out

@@ -146,7 +146,7 @@ def test_explain_tells_of_it(bench, tmp_path, capfd):
     found = json.loads(capfd.readouterr().out)
     assert found["text"].startswith("tile(L0, 8, 16)")
     assert found["sizes"] == ["a=6x9", "b=6x9"]
-    assert run(["explain", target]) == 0
+    assert run(["explain", target, "--level", "full"]) == 0
     shown = capfd.readouterr().out
     assert "schedules measured at a=6x9, b=6x9" in shown
     assert "tile(L0, 8, 16)" in shown
