@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from polyopt.dataclass import dataclass, replace
+from polyopt.emit.as_run import as_run
 from polyopt.emit.lanes import is_contiguous, row_arrays
 from polyopt.errors import PolyoptError, ToolchainError, UsageError
 from polyopt.ir.host import Emitted
@@ -63,7 +64,7 @@ def subject_of(
     return Subject(
         compilation.program,
         compilation.schedules,
-        compilation.loops,
+        as_run(compilation.loops),
         Names(compilation.program, own),
         options.target.value,
         options.threads,
@@ -132,7 +133,7 @@ def predicted_seconds(subject: Subject, options: Options, steps: str | None) -> 
     changed = replace(options, schedule=steps)
     made = compile_program(subject.program, changed, detect_machine())
     lanes = partial(_in_lanes, rows=row_arrays(made.loops))
-    other = replace(subject, schedules=made.schedules, loops=made.loops, in_lanes=lanes)
+    other = replace(subject, schedules=made.schedules, loops=as_run(made.loops), in_lanes=lanes)
     return sum(nest.seconds for nest in other.nests)
 
 
@@ -191,14 +192,16 @@ def explanation(
             hint=f"{meant}levels: {', '.join(LEVELS)}",
         )
     subject = subject_of(function, compilation, options, sizes)
-    below = tuple(level_lines(subject, compilation.source, options, level))
+    below = tuple(level_lines(subject, compilation, options, level))
     if level == "full":
         sections = explain(compilation.program, compilation.schedules)
         below = ("\n\n".join(map(str, sections)),)
     return Explanation(summarize(subject), below)
 
 
-def level_lines(subject: Subject, source: Emitted, options: Options, level: str) -> Iterator[str]:
+def level_lines(
+    subject: Subject, compilation: Compilation, options: Options, level: str
+) -> Iterator[str]:
     """Yield what a level shows after the summary: loop nests, code or assembly."""
     from polyopt.emit.annotated import annotated
     from polyopt.report.zoom import assembly_lines, code_lines, nest_lines
@@ -206,8 +209,8 @@ def level_lines(subject: Subject, source: Emitted, options: Options, level: str)
     if level == "nest":
         yield from nest_lines(subject)
     elif level in ("code", "assembly"):
-        text = annotated(subject.loops, subject.target, tuple(subject.statements))
+        text = annotated(compilation.loops, subject.target, tuple(subject.statements))
         if level == "code":
             yield from code_lines(subject, text)
         else:
-            yield from assembly_lines(subject, assembly_of(source, options), text)
+            yield from assembly_lines(subject, assembly_of(compilation.source, options), text)

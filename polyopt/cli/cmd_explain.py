@@ -110,7 +110,7 @@ def _explain(explained: Explained, level: str, wanted: Wanted, as_json: bool) ->
         result_json({"function": prepared.target.name, **record})
         return
     texts = ["\n".join(summary_lines(summary))]
-    near = "\n".join(level_lines(subject, compilation.source, explained.options, level))
+    near = "\n".join(level_lines(subject, compilation, explained.options, level))
     heading = f"{prepared.program.name} ({prepared.target.path}:{prepared.program.line})"
     rest = show_sections(heading, sections) if wanted.full else "\n\n".join(map(str, sections))
     result("\n\n".join([*texts, *filter(None, (near, rest))]))

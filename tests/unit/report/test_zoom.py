@@ -52,7 +52,7 @@ def test_nests_take_ten_lines(function):
 def test_code_has_the_source_beside_it():
     stages, options = stages_of(programs.sweep)
     subject = subject_of(programs.sweep, stages, options)
-    lines = list(level_lines(subject, stages.source, options, "code"))
+    lines = list(level_lines(subject, stages, options, "code"))
     noted = [line.partition("//")[0] for line in lines if "// line 17: u[t + 1, i] = " in line]
     assert noted
     assert all(";" in code for code in noted)
@@ -62,7 +62,7 @@ def test_code_has_the_source_beside_it():
 def test_assembly_has_the_source_before_it():
     stages, options = stages_of(programs.sweep)
     subject = subject_of(programs.sweep, stages, options)
-    lines = list(level_lines(subject, stages.source, options, "assembly"))
+    lines = list(level_lines(subject, stages, options, "assembly"))
     assert any(line.startswith("polyopt_sweep:") for line in lines)
     assert any("# line 17: u[t + 1, i] = " in line for line in lines)
     assert not any(".loc" in line or ".debug" in line for line in lines)
