@@ -25,11 +25,12 @@ from polyopt.ir.loops import (
     SetLocal,
     While,
 )
+from polyopt.ir.nodes import all_nodes
 from polyopt.machine import Machine, Rates
 from polyopt.model.amount import Amount
 from polyopt.model.footprint import GUESS, Memory
 from polyopt.model.predict import Form, Prediction, known_at, predict_body
-from polyopt.model.traffic import Known, enter, nodes
+from polyopt.model.traffic import Known, enter
 
 _Instance = Assign | Declare | SetLocal
 _ORDERED = (LoopKind.SEQUENTIAL, LoopKind.UNROLL)
@@ -58,18 +59,18 @@ class Nest:
         """Whether threads, or blocks of a device, share it."""
         return any(
             isinstance(n, Kernel) or (isinstance(n, For) and n.kind is LoopKind.PARALLEL)
-            for n in nodes(self.body)
+            for n in all_nodes(self.body)
         )
 
     @property
     def is_vector(self) -> bool:
         """Whether it has explicit vectors, or loops across lanes."""
-        return any(is_vector(node, self.in_lanes) for node in nodes(self.body))
+        return any(is_vector(node, self.in_lanes) for node in all_nodes(self.body))
 
     @property
     def calls(self) -> tuple[CallLibrary, ...]:
         """The calls of library functions in it."""
-        return tuple(node for node in nodes(self.body) if isinstance(node, CallLibrary))
+        return tuple(node for node in all_nodes(self.body) if isinstance(node, CallLibrary))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,12 +132,12 @@ def groups(body: Body) -> tuple[Body, ...]:
 
 def has_work(node: Node) -> bool:
     """Tell whether a node has a loop, or calls a library."""
-    return any(isinstance(one, For | While | CallLibrary | Kernel) for one in nodes((node,)))
+    return any(isinstance(one, For | While | CallLibrary | Kernel) for one in all_nodes((node,)))
 
 
 def statements_of(body: Body) -> tuple[str, ...]:
     """Return the names of the statements with instances in `body`, in the order of the text."""
-    named = (node.statement for node in nodes(body) if isinstance(node, _Instance))
+    named = (node.statement for node in all_nodes(body) if isinstance(node, _Instance))
     return tuple(dict.fromkeys(name for name in named if name))
 
 
@@ -225,7 +226,7 @@ def _inside(body: Body, place: _Place, model: _Model) -> Iterator[Nest]:
 
 
 def _matters(body: Body) -> bool:
-    return bool(statements_of(body)) or any(isinstance(n, CallLibrary) for n in nodes(body))
+    return bool(statements_of(body)) or any(isinstance(n, CallLibrary) for n in all_nodes(body))
 
 
 def _is_around(node: Node) -> bool:
@@ -246,11 +247,11 @@ def is_tile(loop: For) -> bool:
     """Tell whether a loop only bounds the loops inside: no instance is a function of it alone."""
     uses = [
         index
-        for node in nodes(loop.body)
+        for node in all_nodes(loop.body)
         if isinstance(node, _Instance) and node.statement
         for index in node.instance
     ]
-    inner = [node for node in nodes(loop.body) if isinstance(node, For)]
+    inner = [node for node in all_nodes(loop.body) if isinstance(node, For)]
     bounds = any(mentions(b, loop.iter) for one in inner for b in (one.lower, one.upper))
     return bounds and not any(mentions(index, loop.iter) for index in uses)
 

@@ -14,12 +14,12 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.errors import BudgetError, PolyoptError
 from polyopt.ir.budget import Budget
 from polyopt.ir.loops import For, Kernel, LoopFunction
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.program import Program, all_parts
 from polyopt.ir.scop import Scop, Statement
 from polyopt.machine import Machine, Rates
 from polyopt.model.amount import amount
 from polyopt.model.nests import Nest, nests
-from polyopt.model.traffic import nodes
 from polyopt.report.blockers import blocker, is_free, lift, region_text
 from polyopt.report.names import Names, lines_text, loop_name, statement_line
 from polyopt.report.nests import Loop, loops_of
@@ -134,7 +134,7 @@ class Subject:
     @property
     def is_host(self) -> bool:
         """Whether the loops run on the processor that the predictions are of."""
-        return not any(isinstance(node, Kernel) for node in nodes(self.loops.body))
+        return not any(isinstance(node, Kernel) for node in all_nodes(self.loops.body))
 
     @cached_property
     def nests(self) -> tuple[Nest, ...]:
