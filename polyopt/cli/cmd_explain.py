@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polyopt.cli.console import result, result_json
+from polyopt.cli.console import result, result_json, without_directory
 from polyopt.cli.prepare import (
     compile_options,
     compile_prepared,
@@ -144,7 +144,7 @@ def _answer(explained: Explained, asked: tuple[Question, ...], as_json: bool) ->
     if as_json:
         result_json({"function": prepared.target.name, "answers": records})
         return
-    result("\n\n".join(texts))
+    result(without_directory("\n\n".join(texts)))
 
 
 def _show_steps(function: str, schedules: tuple[Schedule, ...], as_json: bool) -> None:

@@ -54,8 +54,12 @@ def shorten(error: PolyoptError) -> None:
     """Name the files of an error relative to the current directory where they lie below it."""
     if error.loc is not None:
         error.loc = replace(error.loc, file=short_path(error.loc.file))
-    here = os.path.join(os.getcwd(), "")
-    error.notes = tuple(note.replace(here, "") for note in error.notes)
+    error.notes = tuple(map(without_directory, error.notes))
+
+
+def without_directory(text: str) -> str:
+    """Return a text with the names of files below the current directory relative to it."""
+    return text.replace(os.path.join(os.getcwd(), ""), "")
 
 
 def short_path(file: str) -> str:
