@@ -30,7 +30,7 @@ from polyopt.ir.isl_ast import (
 )
 from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Assign, Body, For, If, LoopKind, Node
-from polyopt.ir.names import depends_on_data
+from polyopt.ir.names import depends_on_data, fresh_name
 from polyopt.ir.nodes import all_nodes
 from polyopt.ir.parameters import param_names
 from polyopt.ir.scop import Array, Role, Scop, Statement
@@ -320,13 +320,3 @@ def _collect(expr: Expr) -> Expr:
 
 def _iters(expr: Expr) -> list[Iter]:
     return [part for part in walk(expr) if isinstance(part, Iter)]
-
-
-def fresh_name(wish: str, taken: frozenset[str] | set[str]) -> str:
-    """Return `wish`, numbered if it is taken."""
-    if wish not in taken:
-        return wish
-    number = 2
-    while f"{wish}{number}" in taken:
-        number += 1
-    return f"{wish}{number}"

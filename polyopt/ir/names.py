@@ -1,6 +1,6 @@
-"""Collect the names in an expression.
+"""Collect the names in an expression, and find new ones.
 
-In: an expression.  Out: names of iterators, sizes, locals or arrays.
+In: an expression; names that are taken.  Out: names of iterators, sizes, locals or arrays.
 """
 
 from __future__ import annotations
@@ -43,3 +43,11 @@ def reads(expr: Expr) -> frozenset[str]:
 def depends_on_data(expr: Expr) -> bool:
     """Tell whether an expression reads an element or a local, not iterators and sizes alone."""
     return any(isinstance(part, Load | Symbol) for part in walk(expr))
+
+
+def fresh_name(wish: str, taken: Iterable[str]) -> str:
+    """Return `wish`, numbered from 2 on if it is taken."""
+    names, name, number = frozenset(taken), wish, 2
+    while name in names:
+        name, number = f"{wish}{number}", number + 1
+    return name

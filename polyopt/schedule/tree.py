@@ -17,6 +17,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.annotations import Pipeline
 from polyopt.ir.loops import LoopKind
+from polyopt.ir.names import fresh_name
 from polyopt.ir.parameters import sets_of
 from polyopt.ir.scop import Scop, Statement
 from polyopt.never import assert_never
@@ -266,10 +267,7 @@ def find_band(tree: Tree, label: str) -> Band:
 
 def fresh_label(tree: Tree, wish: str) -> str:
     """Return `wish`, or `wish` with the first free number, so that no band of `tree` has it."""
-    taken = {band.label for band in bands(tree)}
-    if wish not in taken:
-        return wish
-    return next(f"{wish}{n}" for n in range(2, len(taken) + 3) if f"{wish}{n}" not in taken)
+    return fresh_name(wish, (band.label for band in bands(tree)))
 
 
 def depth(tree: Tree) -> int:

@@ -16,6 +16,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced, index_map, set_space
 from polyopt.ir.expr import Expr, Iter, Load
+from polyopt.ir.names import fresh_name
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
 from polyopt.ir.showing import show
 from polyopt.schedule.data_steps import DataStep, RewrittenProgram
@@ -29,7 +30,6 @@ from polyopt.transforms.region import (
     NewNest,
     Region,
     enter,
-    fresh_name,
     levels,
     loop_nest,
     place_nests,

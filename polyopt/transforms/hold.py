@@ -16,13 +16,14 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import Expr, Load, rewrite
+from polyopt.ir.names import fresh_name
 from polyopt.ir.scop import Access, AccessKind, Array, Origin, Scop, Statement
 from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.dataflow import within
 from polyopt.schedule.tree import Tree, bands, find_band, resolve
 from polyopt.transforms.accesses import find_array, touching
 from polyopt.transforms.local import Local, touched_by
-from polyopt.transforms.region import NewNest, Region, enter_nest, fresh_name, place_nests_around
+from polyopt.transforms.region import NewNest, Region, enter_nest, place_nests_around
 from polyopt.transforms.written import Written
 
 

@@ -15,12 +15,13 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.ir.affine import coalesced, condition_set, index_box, index_map, set_space
 from polyopt.ir.expr import Compare, CompareOp, Expr, Iter, Load, add, substitute
 from polyopt.ir.linear import normalize
+from polyopt.ir.names import fresh_name
 from polyopt.ir.scop import Access, Array, Origin, Role, Scop, Statement
 from polyopt.ir.showing import show
 from polyopt.schedule.dataflow import within
 from polyopt.transforms.accesses import redirected
 from polyopt.transforms.footprint import Side, box, hull_box, nested_ranges, ranges, shifted
-from polyopt.transforms.region import NewNest, Region, fresh_name, loop_nest
+from polyopt.transforms.region import NewNest, Region, loop_nest
 
 
 @dataclass(frozen=True, eq=False)

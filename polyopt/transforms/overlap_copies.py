@@ -12,10 +12,10 @@ import islpy as isl
 from polyopt.dataclass import dataclass
 from polyopt.ir.affine import coalesced, index_map, set_space
 from polyopt.ir.expr import Compare, CompareOp, Expr, Iter, Load, add, integer
+from polyopt.ir.names import fresh_name
 from polyopt.ir.scop import Array, Origin, Statement
 from polyopt.ir.showing import show
 from polyopt.transforms.local import Local
-from polyopt.transforms.region import fresh_name
 
 
 @dataclass(frozen=True, eq=False)

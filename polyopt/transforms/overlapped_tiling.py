@@ -17,6 +17,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.ir.affine import coalesced, condition_set, index_map, set_space
 from polyopt.ir.expr import Compare, CompareOp, Expr, Iter, Load, Param, add, integer, mul, sub
 from polyopt.ir.linear import linear
+from polyopt.ir.names import fresh_name
 from polyopt.ir.parameters import maps_of
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
 from polyopt.schedule.dataflow import Dataflow
@@ -33,7 +34,7 @@ from polyopt.transforms.overlap_copies import (
     subscripts_of,
 )
 from polyopt.transforms.ping_pong import Phase, PingPong
-from polyopt.transforms.region import Region, fresh_name
+from polyopt.transforms.region import Region
 
 NAMES = ("there", "back")
 """The phases: the first writes the second array, which the other reads."""

@@ -17,6 +17,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import Iter
+from polyopt.ir.names import fresh_name
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
 from polyopt.ir.showing import show
 from polyopt.never import assert_never
@@ -27,7 +28,7 @@ from polyopt.schedule.tree import Band, Filter, Leaf, LoopRef, Sequence, Tree
 from polyopt.transforms.accesses import find_array, redirected, touching
 from polyopt.transforms.local import Local, region_loop_names
 from polyopt.transforms.reference import loop
-from polyopt.transforms.region import NewNest, Region, enter, fresh_name, loop_nest, place_nests
+from polyopt.transforms.region import NewNest, Region, enter, loop_nest, place_nests
 from polyopt.transforms.written import Written
 
 

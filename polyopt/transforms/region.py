@@ -13,6 +13,7 @@ import islpy as isl
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.affine import coalesced, index_map, pw_aff, set_space
 from polyopt.ir.expr import Expr, Iter
+from polyopt.ir.names import fresh_name
 from polyopt.ir.scop import Origin, Scop, Statement
 from polyopt.never import assert_never
 from polyopt.schedule.tree import (
@@ -124,14 +125,6 @@ def _above(tree: Tree, label: str) -> tuple[LoopRef, ...] | None:
                 own = tuple(LoopRef(tree.label, n) for n in range(len(tree.members)))
             return (*own, *found)
     return None
-
-
-def fresh_name(wish: str, taken: Iterable[str]) -> str:
-    """Return `wish`, numbered if it is taken."""
-    names = set(taken)
-    if wish not in names:
-        return wish
-    return next(f"{wish}{n}" for n in range(2, len(names) + 3) if f"{wish}{n}" not in names)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from polyopt.errors import IllegalSchedule, ScheduleError
 from polyopt.ir.affine import coalesced, index_map, set_space
 from polyopt.ir.expr import Binary, Const, Iter, Load
 from polyopt.ir.identity import identity, is_exact
+from polyopt.ir.names import fresh_name
 from polyopt.ir.scop import Origin, Reduction, Scop, Statement
 from polyopt.ir.showing import show
 from polyopt.schedule.data import ValueWitness
@@ -27,7 +28,6 @@ from polyopt.transforms.region import (
     NewNest,
     Region,
     enter,
-    fresh_name,
     loop_nest,
     place_nests,
     place_nests_around,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.loops import LoopKind
+from polyopt.ir.names import fresh_name
 from polyopt.ir.scop import Scop
 from polyopt.schedule.sizes import Size
 from polyopt.schedule.tree import BandMember, Tree, find_band, path_to
@@ -44,16 +45,9 @@ class Strip(Written):
         taken = {member.name for member in (*path, *find_band(tree, label).members)}
 
         def halves(old: BandMember, size: int) -> tuple[BandMember, BandMember]:
-            return _strips_and_points(old, size, _fresh(f"{old.name}_tile", taken))
+            return _strips_and_points(old, size, fresh_name(f"{old.name}_tile", taken))
 
         return strip_mine(tree, self.loop, self.size, str(self), halves)
-
-
-def _fresh(wish: str, taken: set[str]) -> str:
-    """Return `wish`, or `wish` with the first free number."""
-    if wish not in taken:
-        return wish
-    return next(f"{wish}{n}" for n in range(2, len(taken) + 3) if f"{wish}{n}" not in taken)
 
 
 def _strips_and_points(old: BandMember, size: int, name: str) -> tuple[BandMember, BandMember]:

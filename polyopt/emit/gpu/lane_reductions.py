@@ -9,6 +9,7 @@ from __future__ import annotations
 from polyopt.dataclass import replace
 from polyopt.emit.gpu.distribution import in_order
 from polyopt.emit.gpu.nests import Unbounded, extent, thread_nest
+from polyopt.emit.gpu.threads import fresh
 from polyopt.emit.nodes import expressions
 from polyopt.emit.regions import written_arrays
 from polyopt.ir.expr import Binary, BinaryOp, Load, Symbol, integer, loads
@@ -152,14 +153,7 @@ class _Spread:
         size = min(found)
         for name in written_arrays(nest.body):
             self.widths.setdefault(name, size)
-        return _inside(node, len(nest.loops), self._fresh(), size[1])
-
-    def _fresh(self) -> str:
-        name, number = "first", 2
-        while name in self.taken:
-            name, number = f"first{number}", number + 1
-        self.taken.add(name)
-        return name
+        return _inside(node, len(nest.loops), fresh("first", self.taken), size[1])
 
 
 def _inside(node: Node, depth: int, name: str, width: int) -> Node:

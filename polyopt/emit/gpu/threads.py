@@ -42,6 +42,7 @@ from polyopt.ir.loops import (
     SetLocal,
     Space,
 )
+from polyopt.ir.names import fresh_name
 from polyopt.ir.nodes import all_nodes, bodies, map_bodies
 from polyopt.ir.types import DType
 
@@ -265,9 +266,7 @@ def stripped(loop: For, count: int, taken: set[str], kind: LoopKind) -> tuple[Fo
 
 def fresh(wish: str, taken: set[str]) -> str:
     """Return a name like `wish` that is not taken, and take it."""
-    name, number = wish, 2
-    while name in taken:
-        name, number = f"{wish}{number}", number + 1
+    name = fresh_name(wish, taken)
     taken.add(name)
     return name
 

@@ -58,7 +58,7 @@ from polyopt.ir.loops import (
     SetLocal,
     updated,
 )
-from polyopt.ir.names import has_iterator, symbols
+from polyopt.ir.names import fresh_name, has_iterator, symbols
 from polyopt.ir.nodes import bodies, map_bodies, map_inner
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.types import DType
@@ -263,7 +263,7 @@ def _packs(
         if elements * load.dtype.size > most:
             continue
         varying = next(x for x in loads(load) if has_iterator(x, {nest.lanes.iter}))
-        name = _fresh(f"{varying.array}_panel", taken)
+        name = fresh_name(f"{varying.array}_panel", taken)
         taken.add(name)
         cell = Load(name, index, load.dtype)
         array = Array(name, load.dtype, shape, Role.TEMP)
@@ -362,13 +362,6 @@ def _is_overwritten(load: Load, nest: RegisterTile, around: tuple[For, ...]) -> 
     return not box.are_disjoint(Element(assign.target.index), read)
 
 
-def _fresh(wish: str, taken: set[str]) -> str:
-    name, number = wish, 2
-    while name in taken:
-        name, number = f"{wish}{number}", number + 1
-    return name
-
-
 def _names(wish: str, taken: set[str]) -> tuple[str, ...]:
-    first = _fresh(wish, taken)
-    return (first, _fresh(f"{wish}s", taken))
+    first = fresh_name(wish, taken)
+    return (first, fresh_name(f"{wish}s", taken))

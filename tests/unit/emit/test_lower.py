@@ -9,10 +9,11 @@ import pytest
 
 from polyopt.emit import lower_scop
 from polyopt.emit.lower import lower
-from polyopt.emit.lower_scop import fresh_name, simplified, tidy
+from polyopt.emit.lower_scop import simplified, tidy
 from polyopt.ir.expr import Iter, Load, Param, add, integer, mul, sub
 from polyopt.ir.interp import run_loops, run_scop
 from polyopt.ir.loops import For, If, LoopKind, show_body
+from polyopt.ir.names import fresh_name
 from polyopt.ir.nodes import bodies
 from polyopt.ir.showing import show
 from polyopt.ir.types import DType
