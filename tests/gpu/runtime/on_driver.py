@@ -20,7 +20,7 @@ from polyopt.runtime.device.cuda import CudaProvider
 from polyopt.runtime.device.driver import cuda_devices
 from polyopt.runtime.device.provider import Buffer, Provider, Streamed
 from polyopt.runtime.device.streams import in_order, on_stream
-from polyopt.runtime.device.timing import time_runs
+from tests.gpu.runtime.timing import time_runs
 
 DRIVER: Any = ctypes.CDLL("libcuda.so.1")
 DRIVER.live_buffers.restype = ctypes.c_uint64

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from polyopt.errors import ToolchainError
-from polyopt.runtime.device import oclgrind
-from polyopt.runtime.device.oclgrind import Launch, check_opencl, has_checker, read_log
+from tests.gpu.runtime import oclgrind
+from tests.gpu.runtime.oclgrind import Launch, check_opencl, has_checker, read_log
 
 needs_oclgrind = pytest.mark.skipif(not has_checker(), reason="no Oclgrind")
 

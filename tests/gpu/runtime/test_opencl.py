@@ -17,8 +17,8 @@ import pytest
 from polyopt.errors import BudgetError, InternalError, PolyoptError, ToolchainError
 from polyopt.runtime.device.opencl import POCL, OpenCLDevice, OpenCLProvider, _fault, opencl_devices
 from polyopt.runtime.device.provider import KernelArgument, Module, Provider, Timed
-from polyopt.runtime.device.timing import time_runs
 from tests.gpu.runtime.needs import opencl_or_skip
+from tests.gpu.runtime.timing import time_runs
 
 TEXT = """\
 #pragma OPENCL FP_CONTRACT OFF
