@@ -23,10 +23,8 @@ from polyopt.errors import PolyoptError, ToolchainError
 
 _CORE = ("numpy", "islpy", "sympy", "click", "platformdirs")
 _OPTIONAL = {
-    "pretty": ("rich", "colours and tables in the terminal"),
     "report": ("matplotlib", "saved figures"),
     "c": ("tree_sitter_c", "regions of C programs"),
-    "tune": ("optuna", "search over schedules"),
     "cuda": ("cuda", "running on NVIDIA GPUs"),
     "opencl": ("pyopencl", "running on OpenCL devices"),
     "halffloat": ("ml_dtypes", "16-bit floating point"),
