@@ -16,7 +16,7 @@ from polyopt.ir.expr import Expr, Iter
 from polyopt.ir.scop import Scop, Statement
 from polyopt.never import assert_never
 from polyopt.schedule.tree import Band, BandMember, Filter, Leaf, Sequence, Tree, fresh_label
-from polyopt.transforms.region import NewNest, Region, loop_nest
+from polyopt.transforms.region import NewNest, Region, loop_nest, rebuild_path
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +63,7 @@ def place_phases(region: Region, made: PingPong, scop: Scop) -> tuple[Scop, Tree
             statements += made.first
             statements += (s for phase in made.phases for s in phase.statements)
     new = replace(scop, statements=tuple(statements))
-    tree = _Rebuilding(region, made).walk(region.tree, 0)
-    assert tree is not None
-    return new, tree
+    return new, _Rebuilding(region, made).tree()
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,36 +77,18 @@ class _Rebuilding:
     def every(self) -> tuple[Statement, ...]:
         return (*self.made.first, *(s for phase in self.made.phases for s in phase.statements))
 
-    def walk(self, tree: Tree, level: int) -> Tree | None:
-        """Return the tree, `level` loops below the root; None where the loop is not inside."""
-        match tree:
-            case Leaf():
-                return None
-            case Filter():
-                return self.filter(tree, level)
-            case Sequence():
-                for position, part in enumerate(tree.parts):
-                    opened = self.filter(part, level)
-                    if opened is not None:
-                        parts = (*tree.parts[:position], opened, *tree.parts[position + 1 :])
-                        return Sequence(parts)
-                return None
-            case Band():
-                if tree.label == self.region.label:
-                    return self.at(tree, level)
-                below = self.walk(tree.child, level + len(tree.members))
-                if below is None:
-                    return None
-                members = tuple(self.outer(m, level + n) for n, m in enumerate(tree.members))
-                return replace(tree, members=members, child=below)
-            case _:
-                assert_never(tree)
+    def tree(self) -> Tree:
+        """Return the region's tree with the new statements in place of the old ones."""
+        return rebuild_path(self.region.tree, self.region.label, self.domain, self.loops, self.at)
 
-    def filter(self, part: Filter, level: int) -> Filter | None:
-        below = self.walk(part.child, level)
-        if below is None:
-            return None
-        return Filter(_without(part.domain, self.made.olds).union(_domain(self.every)), below)
+    def domain(self, domain: isl.UnionSet) -> isl.UnionSet:
+        """Return the instances of a filter above the loop."""
+        return _without(domain, self.made.olds).union(_domain(self.every))
+
+    def loops(self, band: Band, level: int) -> Band:
+        """Return a band around the region's, extended to the new statements."""
+        members = tuple(self.outer(m, level + n) for n, m in enumerate(band.members))
+        return replace(band, members=members)
 
     def outer(self, member: BandMember, level: int) -> BandMember:
         """Return a loop around the region's, extended to the new statements."""

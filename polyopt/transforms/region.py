@@ -373,9 +373,7 @@ def place_nests(region: Region, before: tuple[NewNest, ...], after: tuple[NewNes
         )
         return Band(band.label, band.members[: position + 1], Sequence(parts))
 
-    changed = _Opening(label, nests, len(region.loops), change).open(region.tree, 0)
-    assert changed is not None
-    return changed
+    return _Opening(label, nests, len(region.loops), change).open(region.tree)
 
 
 def place_nests_around(
@@ -402,13 +400,41 @@ def place_nests_around(
         body = Sequence(parts)
         return Band(band.label, band.members[:position], body) if position else body
 
-    changed = _Opening(label, nests, depth, change).open(region.tree, 0)
-    assert changed is not None
-    return flat(changed)
+    return flat(_Opening(label, nests, depth, change).open(region.tree))
 
 
 def _below(region: Region, label: str) -> isl.UnionSet:
     return path_to(region.tree, region.scop, label)[1]
+
+
+def rebuild_path(
+    tree: Tree,
+    label: str,
+    domain: Callable[[isl.UnionSet], isl.UnionSet],
+    loops: Callable[[Band, int], Band],
+    change: Callable[[Band, int], Tree],
+) -> Tree:
+    """Return `tree` rebuilt from its root to band `label`, which becomes what `change` makes of it.
+
+    Domains of filters and loops of bands above become what `domain` and `loops` make of them; these
+    and `change` get a band and the number of the loops around it.
+    """
+
+    def walk(part: Tree, level: int) -> Tree:
+        match part:
+            case Band(label=own) if own == label:
+                return change(part, level)
+            case Band():
+                inner = walk(part.child, level + len(part.members))
+                return replace(loops(part, level), child=inner)
+            case Filter():
+                return Filter(domain(part.domain), walk(part.child, level))
+            case _:
+                below = children(part)
+                renewed = (walk(c, level) if label in c.by_label else c for c in below)
+                return with_children(part, tuple(renewed))
+
+    return walk(tree, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -423,38 +449,18 @@ class _Opening:
     depth: int
     change: Callable[[Band], Tree]
 
-    def open(self, tree: Tree, level: int) -> Tree | None:
-        """Return the tree, `level` loops below the root; None where the band is not inside."""
-        match tree:
-            case Leaf():
-                return None
-            case Filter():
-                return self._filter(tree, level)
-            case Sequence():
-                return self._sequence(tree, level)
-            case Band():
-                if tree.label == self.label:
-                    return self.change(self._band(tree, level))
-                below = self.open(tree.child, level + len(tree.members))
-                return None if below is None else replace(self._band(tree, level), child=below)
-            case _:
-                assert_never(tree)
+    def open(self, tree: Tree) -> Tree:
+        """Return the tree with the loops extended and the band changed."""
 
-    def _filter(self, part: Filter, level: int) -> Filter | None:
-        below = self.open(part.child, level)
-        if below is None:
-            return None
-        domain = part.domain
+        def changed(band: Band, level: int) -> Tree:
+            return self.change(self._band(band, level))
+
+        return rebuild_path(tree, self.label, self._domain, self._band, changed)
+
+    def _domain(self, domain: isl.UnionSet) -> isl.UnionSet:
         for nest in self.nests:
             domain = domain.union(nest.domain)
-        return Filter(domain, below)
-
-    def _sequence(self, tree: Sequence, level: int) -> Sequence | None:
-        for position, part in enumerate(tree.parts):
-            opened = self._filter(part, level)
-            if opened is not None:
-                return Sequence((*tree.parts[:position], opened, *tree.parts[position + 1 :]))
-        return None
+        return domain
 
     def _band(self, band: Band, level: int) -> Band:
         members = []
