@@ -23,6 +23,7 @@ _COMMANDS = {
     "check": "prove or refuse parallel loops and schedules, without a compiler",
     "verify": "compare a function as it was read with Python, on small random calls",
     "explain": "tell what was fused, tiled and parallelized, and why not",
+    "view": "write one HTML page: source, loops and code by line, pictures, times",
     "tune": "search for a faster schedule by measuring, and keep it",
     "bench": "compare with NumPy over the workloads",
     "doctor": "show versions, compiler, cache and machine",

@@ -23,7 +23,7 @@ from polyopt.errors import PolyoptError, ToolchainError
 
 _CORE = ("numpy", "islpy", "sympy", "click", "platformdirs")
 _OPTIONAL = {
-    "report": ("matplotlib", "saved figures"),
+    "report": ("jinja2", "pages of `polyopt view`"),
     "c": ("tree_sitter_c", "regions of C programs"),
     "cuda": ("cuda", "running on NVIDIA GPUs"),
     "opencl": ("pyopencl", "running on OpenCL devices"),

@@ -26,15 +26,15 @@ _WORDS = {
 }
 
 
-def nest_lines(subject: Subject) -> Iterator[str]:
-    """Yield every nest in at most ten lines, in the order of the text."""
+def nest_lines(subject: Subject, most: int = MOST) -> Iterator[str]:
+    """Yield every nest in at most `most` lines, in the order of the text."""
     total = sum(nest.seconds for nest in subject.nests)
     for number, nest in enumerate(subject.nests, start=1):
         facts = nest_facts(subject, number, nest, total)
         yield nest_line(facts)
         yield f"   {roles_line(facts)}"
         lines = list(_loops(subject, nest.body, 1, set()))
-        room = MOST - 2
+        room = most - 2
         yield from lines if len(lines) <= room else lines[: room - 1]
         if len(lines) > room:
             yield f"   … {len(lines) - room + 1} more lines: --level code"

@@ -406,6 +406,17 @@ def test_times_without_a_c_compiler(polyopt, demo, monkeypatch):
     assert "[PO0501]" in out
 
 
+def test_view_writes_a_page(polyopt, demo, tmp_path):
+    pytest.importorskip("jinja2")
+    outcome = polyopt("view", "demo.py:blur")
+    assert (outcome.code, outcome.out) == (0, "blur.html\n")
+    assert (tmp_path / "blur.html").read_text().startswith("<!DOCTYPE html>")
+    assert polyopt("view", "demo.py:blur", "-o", "-").out.startswith("<!DOCTYPE html>")
+    refused = polyopt("view", "demo.py:blur", "-o", "nowhere/page.html")
+    assert refused.code == 2
+    assert "error[PO0614]: `nowhere/page.html` cannot be written" in refused.err
+
+
 def test_explain_a_code(polyopt):
     outcome = polyopt("explain", "po0312")
     assert outcome.code == 0

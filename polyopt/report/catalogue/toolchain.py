@@ -155,6 +155,11 @@ TOOLCHAIN: dict[str, Entry] = {
         "polyopt compile file.c",
         "install the extra: pip install 'polyopt[c]'",
     ),
+    "PO0524": Entry(
+        "pages are written by jinja2, which is not installed",
+        "polyopt view f.py:f",
+        "install the extra: pip install 'polyopt[report]'",
+    ),
     "PO0701": Entry(
         "a question about integer sets needed more steps than its budget",
         "a nest of many loops with large coefficients",

@@ -1,0 +1,170 @@
+"""A kernel as one HTML page: source, loop nest and code linked by line, pictures, times.
+
+In: a summary's subject, texts of its levels.  Out: HTML without anything from elsewhere, below a
+megabyte.
+Refuses: to write it without jinja2 (PO0524).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from polyopt.dataclass import dataclass
+from polyopt.errors import ToolchainError
+from polyopt.report.cost import show_time
+from polyopt.report.iterations import Picture, pictures
+from polyopt.report.roofline import LEAST, MOST, Roofline, roofline
+from polyopt.report.summary import Subject, summarize
+from polyopt.report.summary_text import summary_lines
+from polyopt.report.zoom import nest_lines
+from polyopt.schedule.tree import show_tree
+
+_TEMPLATE = Path(__file__).with_name("page.html.jinja")
+LARGEST = 1_000_000
+"""Bytes of a page."""
+MOST_CODE = 3000  # lines
+MOST_OF_A_NEST = 60
+CELL, DOT = 34, 6  # of a picture, in pixels
+WIDTH, HEIGHT = 560, 320  # of the roofline
+COLOURS = ("#1f77b4", "#d95f02", "#1b9e77", "#7570b3", "#e7298a", "#66a61e", "#a6761d", "#666666")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A line of a text, and the line of the source that it belongs to, 0 for none."""
+
+    text: str
+    line: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """What a page is made of: the function's lines, the emitted text, times, notes on tuning."""
+
+    first: int
+    lines: Sequence[str]
+    code: Sequence[tuple[str, str]]
+    timings: Mapping[str, float]
+    notes: Sequence[str]
+
+
+def page(subject: Subject, sources: Sources) -> str:
+    """Return the page; raises `ToolchainError` PO0524."""
+    try:
+        from jinja2 import Environment
+    except ImportError:
+        raise ToolchainError(
+            "PO0524",
+            "pages are written by jinja2, which is not installed",
+            hint="install the extra: pip install 'polyopt[report]'",
+        ) from None
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
+    values = _values(subject, sources)
+    text: str = template.render(values)
+    while len(text.encode()) > LARGEST:
+        values["code"] = values["code"][: len(values["code"]) // 2]
+        values["pictures"] = values["pictures"][: len(values["pictures"]) // 2]
+        values["is_cut"] = True
+        text = template.render(values)
+    return text
+
+
+def _values(subject: Subject, sources: Sources) -> dict[str, Any]:
+    summary = summarize(subject)
+    nest = list(map(_linked, nest_lines(subject, MOST_OF_A_NEST)))
+    code = [Text(line, _line_of(subject, name)) for line, name in sources.code]
+    shown = [
+        _drawn(one)
+        for before, after in zip(subject.sources, subject.schedules, strict=True)
+        for one in pictures(before, after, subject.names)
+    ]
+    total = sum(sources.timings.values()) or 1.0
+    roofs = roofline(subject)
+    return {
+        "title": f"{summary.name} ({summary.place})",
+        "summary": [*summary_lines(summary)[:-2]],
+        "source": [Text(line, n) for n, line in enumerate(sources.lines, start=sources.first)],
+        "nest": nest,
+        "linked": {one.line for one in (*nest, *code) if one.line},
+        "code": code[:MOST_CODE],
+        "is_cut": len(code) > MOST_CODE,
+        "pictures": shown,
+        "trees": [
+            {"steps": list(map(str, one.trace)), "lines": show_tree(one.tree, one.scop)}
+            for one in subject.schedules
+        ],
+        "roofline": None if roofs is None else _drawn_roofs(roofs),
+        "stages": [
+            (name, show_time(s), round(300 * s / total)) for name, s in sources.timings.items()
+        ],
+        "notes": list(sources.notes),
+    }
+
+
+def _line_of(subject: Subject, name: str) -> int:
+    statement = subject.statements.get(name)
+    return 0 if statement is None or statement.loc is None else statement.loc.line
+
+
+def _linked(line: str) -> Text:
+    """Return a line of a nest; statements begin with `line 4: `."""
+    head, colon, _ = line.strip().partition(":")
+    word, _, number = head.partition(" ")
+    is_statement = bool(colon) and word == "line" and number.isdecimal()
+    return Text(line, int(number) if is_statement else 0)
+
+
+def _drawn(picture: Picture) -> dict[str, Any]:
+    planes = []
+    for plane in picture.planes:
+        planes.append(
+            {
+                "title": plane.title,
+                "across": plane.across,
+                "down": plane.down,
+                "width": CELL * (max(dot.x for dot in plane.dots) + 2),
+                "height": CELL * (max(dot.y for dot in plane.dots) + 2),
+                "dots": [
+                    (_at(dot.x), _at(dot.y), COLOURS[dot.tile % len(COLOURS)], dot.text)
+                    for dot in plane.dots
+                ],
+                "arrows": [
+                    (*_shortened(one.start, one.end), one.kind)
+                    for one in plane.arrows
+                    if one.start != one.end
+                ],
+            }
+        )
+    return {"title": picture.title, "planes": planes}
+
+
+def _at(cell: int) -> int:
+    return CELL * (cell + 1)
+
+
+def _shortened(start: tuple[int, int], end: tuple[int, int]) -> tuple[float, float, float, float]:
+    """Return the ends of an arrow, outside of the dots that it joins."""
+    x1, y1, x2, y2 = _at(start[0]), _at(start[1]), _at(end[0]), _at(end[1])
+    length = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5
+    dx, dy = (x2 - x1) / length * (DOT + 2), (y2 - y1) / length * (DOT + 2)
+    return round(x1 + dx, 1), round(y1 + dy, 1), round(x2 - dx, 1), round(y2 - dy, 1)
+
+
+def _drawn_roofs(found: Roofline) -> dict[str, Any]:
+    def place(point: tuple[float, float]) -> tuple[float, float]:
+        x = (point[0] - LEAST) / (MOST - LEAST) * WIDTH
+        y = HEIGHT - (point[1] - found.low) / (found.high - found.low) * HEIGHT
+        return round(x, 1), round(y, 1)
+
+    decades = range(int(found.low) + 1, int(found.high) + 1)
+    return {
+        "width": WIDTH,
+        "height": HEIGHT,
+        "roofs": [(roof.name, *place(roof.left), *place(roof.right)) for roof in found.roofs],
+        "marks": [(mark.name, *place(mark.place)) for mark in found.marks],
+        "rows": [(f"1e{d - 9:+d} GFLOP/s", place((LEAST, d))[1]) for d in decades],
+        "columns": [(f"1e{d:+d}", place((d, 0))[0]) for d in range(int(LEAST), int(MOST) + 1)],
+    }
