@@ -17,7 +17,7 @@ from polyopt.emit.lanes import is_contiguous, row_arrays
 from polyopt.errors import PolyoptError, ToolchainError, UsageError
 from polyopt.ir.host import Emitted
 from polyopt.ir.loops import For, LoopKind
-from polyopt.ir.source import Source
+from polyopt.ir.source import ArrayArg, IntegerOf, Signature, Source
 from polyopt.report.cost import show_time
 from polyopt.report.explain import explain
 from polyopt.report.levels import LEVELS
@@ -33,8 +33,11 @@ if TYPE_CHECKING:
     from polyopt.pipeline import Compilation
     from polyopt.targets import Options
 
-MATRIX, CUBE = 1000, 100
-"""Sizes that times are predicted for where nobody gave any."""
+VECTOR, MATRIX, CUBE = 1_000_000, 1000, 100
+"""Sizes that times are predicted for where nobody gave any, by the rank of the arrays.
+
+Numbers of steps are sizes, too: with one, vectors are no longer than matrices.
+"""
 
 
 def subject_of(
@@ -51,8 +54,7 @@ def subject_of(
     from polyopt.targets import detect_machine
 
     signature = compilation.program.signature
-    default = largest(signature, MATRIX, CUBE)
-    sizes = choose_sizes(signature, function, given or {}, default)
+    sizes = choose_sizes(signature, function, given or {}, _default(signature))
     store = open_store()
     try:
         compiler = find_compiler(store, options.compiler)
@@ -73,6 +75,13 @@ def subject_of(
         rates,
         partial(_in_lanes, rows=row_arrays(compilation.loops)),
     )
+
+
+def _default(signature: Signature) -> int:
+    ranks = [len(a.shape) for a in signature.arguments if isinstance(a, ArrayArg)]
+    if any(isinstance(size, IntegerOf) for size in signature.sizes):
+        ranks.append(2)
+    return VECTOR if max(ranks, default=0) == 1 else largest(signature, MATRIX, CUBE)
 
 
 def _in_lanes(loop: For, rows: frozenset[str]) -> bool:

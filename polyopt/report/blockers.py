@@ -105,7 +105,8 @@ def dependence_text(
     when = _when(schedule, loop, witness)
     text = _VERBS[one.kind].format(what=what, here=_line(first), there=_line(second), when=when)
     if not one.exact:
-        text += f", as far as can be told: `{names.text(witness.because)}` is known only then"
+        reason = f"the subscript of `{names.text(witness.because)}` is not affine"
+        text += f", as far as can be told: {reason}"
     return text
 
 

@@ -20,6 +20,8 @@ from polyopt.ir.source import ArrayArg, IntegerOf, Signature, SizeOf
 from polyopt.report.nests import Loop
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_FROM_END = re.compile(r"([^\s\[(,`][^,`]*?) \+ [\w.\[\]]+ if \1 < 0 else \1(?=[\],])")
+"""A subscript that may count from the end, `p[i] + N if p[i] < 0 else p[i]`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +45,9 @@ class Names:
         return {**arrays, **self._sizes}
 
     def text(self, text: str) -> str:
-        """Return a text of the program's with the user's names."""
-        return _WORD.sub(lambda word: self.variable(word[0]) or word[0], text)
+        """Return a text of the program's with the user's names and subscripts."""
+        named = _WORD.sub(lambda word: self.variable(word[0]) or word[0], text)
+        return _FROM_END.sub(lambda found: found[1], named)
 
     def variable(self, name: str) -> str | None:
         """Return what the user calls an array, a size or a loop; None for what has no name."""

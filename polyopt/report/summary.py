@@ -214,7 +214,7 @@ def nest_facts(subject: Subject, number: int, nest: Nest, total: float) -> NestF
     calls = tuple(subject.program.signature.library[call.site].function for call in nest.calls)
     return NestFacts(
         number,
-        lines_text(lines) if lines else "a copy",
+        lines_text(lines) if lines else "",
         tuple(_around(subject, nest)),
         nest.seconds if subject.is_host else None,
         nest.seconds / total if total > 0 else 0.0,

@@ -57,7 +57,8 @@ def nest_line(nest: NestFacts) -> str:
     inside = f" in {', '.join(nest.around)}" if nest.around else ""
     head = f"{nest.number}. {nest.where}{inside}"
     if nest.calls:
-        return f"{head}: calls {', '.join(dict.fromkeys(nest.calls))}"
+        called = f"{', '.join(dict.fromkeys(nest.calls))}, whose time is not predicted"
+        return f"{head}: calls {called}" if nest.where else f"{nest.number}. calls {called}{inside}"
     if nest.seconds is None:
         return head
     return f"{head}: {show_time(nest.seconds)} ({share(nest.share)}), bound by {nest.limit}"
@@ -70,6 +71,8 @@ def share(part: float) -> str:
 
 def roles_line(nest: NestFacts) -> str:
     """Return what is parallel, in vectors, tiled and fused."""
+    if nest.calls and not nest.where:
+        return "the loops of a library"
     tiles = ", ".join(f"{name} {'/'.join(map(str, sizes))}" for name, sizes in nest.tiles)
     parts = [
         *([f"parallel: {', '.join(nest.parallel)}"] if nest.parallel else []),

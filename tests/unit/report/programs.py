@@ -40,3 +40,19 @@ def search(x: po.f64["N"], tolerance: float):
 def escaped(x: po.f64["N"]):
     for i in range(x.shape[0]):
         x[i] = x[i] if x[i] < 1.0 else 2.0 * x[i]
+
+
+def scatter(x: po.f64["N"], p: po.i64["N"], y: po.f64["N"]):
+    for i in range(x.shape[0]):
+        x[p[i]] = y[i] + x[p[i]] * 0.5
+
+
+def solved(a: po.f64["N,N"], b: po.f64["N"]):
+    return np.linalg.solve(a, b)
+
+
+def dot(x: po.f64["N"], y: po.f64["N"]):
+    s = 0.0
+    for i in range(x.shape[0]):
+        s += x[i] * y[i]
+    return s

@@ -19,7 +19,7 @@ from polyopt.report.summary import summarize
 from polyopt.report.summary_html import summary_html
 from polyopt.report.summary_text import MOST, WIDTH, summary_lines, summary_record
 from polyopt.specialize import Parameters, types_of
-from polyopt.targets import Options
+from polyopt.targets import FpMode, Options
 from tests.unit.report import programs
 
 DEFAULT = Options()
@@ -91,6 +91,29 @@ def test_losses_come_first_and_nests_by_time():
     losses = [reason.loss for reason in found.reasons]
     assert losses == sorted(losses, reverse=True)
     assert sum(seconds) + found.rest == pytest.approx(found.seconds)
+
+
+def test_subscripts_are_those_of_the_source():
+    whys = [reason.why for reason in summary_of(programs.scatter).reasons]
+    assert any(why.startswith("`x[p[i]]` of line ") for why in whys)
+    assert all(" if " not in why for why in whys)
+
+
+def test_calls_of_libraries_are_named():
+    lines = summary_lines(summary_of(programs.solved))
+    assert any("calls numpy.linalg.solve, whose time is not predicted" in line for line in lines)
+
+
+def test_a_sum_in_order_is_a_loss_that_a_mode_lifts():
+    found = summary_of(programs.dot)
+    (reason,) = found.reasons
+    assert reason.loss > 0.1 * found.seconds
+    assert reason.why == "`s` of line 57 is read in the next iteration by line 57"
+    assert reason.lift.startswith('fp="reassociate" allows ')
+    lines = summary_lines(found)
+    assert any(line.endswith("]") and "[costs " in line for line in lines)
+    opened = summary_of(programs.dot, None, Options(fp=FpMode.REASSOCIATE))
+    assert opened.nests[0].parallel == ("i",)
 
 
 def test_one_thread_is_said():
