@@ -13,7 +13,7 @@ import os
 import pickle
 import threading
 from collections.abc import Callable
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from polyopt.aliasing import with_sharing
@@ -46,6 +46,7 @@ from polyopt.specialize import (
     with_decisions,
     with_ones,
 )
+from polyopt.structured import is_structured, unpacked
 from polyopt.targets import Options, seconds_to_compile
 from polyopt.tuning.kept import Tuned, tuned, with_tuned
 
@@ -82,6 +83,7 @@ class Kernel(Generic[_F]):
         self._earlier: dict[Types, list[CompiledKernel]] = {}
         self._tuned: dict[Types, Tuned | None] = {}
         self._constants: frozenset[str] = frozenset()
+        self._unpacked: dict[Callable[..., Any], Kernel[Any]] = {}
         self._lock = threading.RLock()
         self._fast: Callable[..., Any] = declined
 
@@ -102,6 +104,9 @@ class Kernel(Generic[_F]):
         if os.environ.get("POLYOPT_DISABLE") == "1":
             return self.py_func(*args, **kwargs)
         given = self._parameters.bind(args, kwargs)
+        if any(map(is_structured, given)):
+            found = unpacked(self.py_func, self._parameters.signature, given)
+            return self._for(found.function)(*found.values)
         values = plain_values(given, not self.options.target.is_host)
         result = self._fast(*values)
         if result is not NotImplemented:
@@ -109,9 +114,25 @@ class Kernel(Generic[_F]):
         types = types_of(self._parameters, values, self._constants)
         return restore(self._specialized(types, values).settle(values), values, given)
 
+    def __get__(self, instance: object, owner: type | None = None) -> Any:  # noqa: ANN401
+        """Return the method of an object whose class the kernel is written in."""
+        return self if instance is None else MethodType(self, instance)
+
+    def _for(self, function: Callable[..., Any]) -> Kernel[Any]:
+        """Return the kernel of a function that calls this one's, with the same options."""
+        with self._lock:
+            if function not in self._unpacked:
+                self._unpacked[function] = Kernel(function, self.options)
+            return self._unpacked[function]
+
     @boundary
     def compile(self, *args: Any, **kwargs: Any) -> CompiledKernel:  # noqa: ANN401
         """Compile for example arguments, types (`po.f64["N,M"]`), or for what is inferred."""
+        if any(map(is_structured, (*args, *kwargs.values()))):
+            given = self._parameters.bind(args, kwargs)
+            if any(map(is_structured, given)) and not any(map(is_type, given)):
+                found = unpacked(self.py_func, self._parameters.signature, given)
+                return self._for(found.function).compile(*found.values)
         types, values = self._example(args, kwargs)
         return self._specialized(types, values)
 

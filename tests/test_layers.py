@@ -45,6 +45,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "artefact": {"errors", "ir", "emit", "proof"},
     "specialize": {"errors", "ir", "frontend", "runtime"},
+    "structured": {"errors", "frontend", "runtime"},
     "aliasing": {"ir", "frontend", "runtime", "specialize"},
     "kernel_entries": {
         "artefact", "errors", "frontend", "ir", "machine", "pipeline", "runtime", "targets",
@@ -75,7 +76,7 @@ LAYERS: dict[str, set[str]] = {
         *_COMPILER, "capture", "numerics", "bounding", "schedulefile", "transforms", "frontend",
         "runtime",
         "schedule", "targets", "pipeline", "specialize", "aliasing", "building", "compiled",
-        "explaining", "hosting", "report", "tuning", "verifying",
+        "explaining", "hosting", "report", "tuning", "verifying", "structured",
     },
     "tracing": {
         "errors", "ir", "capture", "frontend", "runtime", "specialize", "api", "compiled", "",

@@ -15,9 +15,6 @@ from polyopt.cregion.syntax import Unit
 _HEAD = """\
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC push_options
-#pragma GCC optimize("fp-contract=off", "wrapv")
-#elif defined(__clang__)
-#pragma STDC FP_CONTRACT OFF
 #endif
 """
 _FOOT = """\

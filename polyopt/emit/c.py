@@ -125,9 +125,20 @@ def _file(fn: LoopFunction, used: dict[Helper, None], code: str) -> str:
     if any(h.lanes > 1 for h in helpers) or "_ZGV" in support:
         includes += ["", "#ifdef __GNUC__", '#pragma GCC diagnostic ignored "-Wpsabi"', "#endif"]
     stops = TEXT if STOPPED in words else ""
-    parts = [banner(fn), "\n".join(includes), stops, support, code]
+    parts = [banner(fn), "\n".join(includes), _ROUNDING, stops, support, code]
     return "\n\n".join(part for part in parts if part) + "\n"
 
+
+_ROUNDING = """\
+#ifdef __FAST_MATH__
+#error "every rounding of this file was proven: build it without -ffast-math"
+#endif
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off", "wrapv")
+#endif"""
+"""What makes the floating-point mode hold under other flags than polyopt's."""
 
 # glibc's header has these for gcc only
 _MADE_COMPLEX = (
@@ -181,8 +192,8 @@ def _header(fn: LoopFunction, frame: Frame) -> str:
 
 
 _FLAGS = (
-    "Build with -fwrapv -ffp-contract=off: integers wrap as NumPy's do, and the roundings of",
-    "floating-point numbers are those that were proven.",
+    "Build without -ffast-math; the file switches contraction off by itself.  Compilers other than",
+    "gcc need -fwrapv, with which integers wrap as NumPy's do.",
 )
 
 

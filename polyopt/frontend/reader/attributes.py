@@ -5,11 +5,14 @@ In: the value that has the attribute, its name.  Out: the attribute's value."""
 from __future__ import annotations
 
 import ast
-from types import ModuleType
+import inspect
+from types import FunctionType, ModuleType
+from typing import Any, cast
 
 import numpy as np
 
 from polyopt import frontend
+from polyopt.capture.reads import plain_function
 from polyopt.errors import Loc
 from polyopt.frontend.arithmetic.operators import describe, operate
 from polyopt.frontend.integers.affine_integers import times
@@ -22,6 +25,7 @@ from polyopt.frontend.subscripts.masks import count
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.computed_sizes import as_affine
 from polyopt.frontend.values.constants import value_of_global
+from polyopt.frontend.values.records import Bound, Record
 from polyopt.frontend.values.values import (
     Known,
     Masked,
@@ -38,7 +42,9 @@ from polyopt.frontend.variables import lists
 from polyopt.ir.expr import Expr, integer
 
 
-def attribute_of(b: Builder, base: Value, node: ast.Attribute, loc: Loc | None) -> Value:
+def attribute_of(  # noqa: C901  one case per kind of object
+    b: Builder, base: Value, node: ast.Attribute, loc: Loc | None
+) -> Value:
     """Return the attribute that `node` asks of the value `base`; PO0124 or PO0152 if none."""
     match base:
         case Known(value=ModuleType() as module):
@@ -61,6 +67,10 @@ def attribute_of(b: Builder, base: Value, node: ast.Attribute, loc: Loc | None) 
             number, node.attr
         ) and not node.attr.startswith("_"):
             return Known(getattr(number, node.attr))
+        case Known(value=Record() as owner):
+            return _part_of(b, owner, node.attr, loc)
+        case Sequence(items=items, names=names) if node.attr in names:
+            return items[names.index(node.attr)]
         case Masked():
             return _masked_attribute(b, base, node.attr, loc)
         case Tensor() | Number():
@@ -70,6 +80,24 @@ def attribute_of(b: Builder, base: Value, node: ast.Attribute, loc: Loc | None) 
                 node.attr, (), "use arrays and numbers only"
             )
             refuse("PO0152", f"`.{node.attr}` of {describe(base)} is not supported", loc, hint)
+
+
+def _part_of(b: Builder, owner: Record, name: str, loc: Loc | None) -> Value:
+    """Return an attribute of an object, or of its class."""
+    if name in owner.fields:
+        return owner.fields[name]
+    found = inspect.getattr_static(owner.kind, name, None)
+    if isinstance(found, staticmethod):
+        return Known(found.__func__)
+    if isinstance(plain_function(found), FunctionType):
+        return Known(Bound(cast(Any, found), owner))
+    if found is not None and not isinstance(found, property | classmethod):
+        return value_of_global(b, name, found, loc)
+    hint = (
+        "kernels read attributes that are arrays, numbers, functions, tuples, or objects with such"
+    )
+    message = f"`.{name}` of an object of class `{owner.kind.__name__}` is not supported"
+    refuse("PO0152", message, loc, hint)
 
 
 def _masked_attribute(b: Builder, base: Masked, name: str, loc: Loc | None) -> Value:

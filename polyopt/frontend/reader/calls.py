@@ -24,11 +24,13 @@ from polyopt.frontend.numpy.table_rules import AnyRule, OnMasked, Written
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.python import table as python_table
 from polyopt.frontend.reader.closures import bind_arguments
+from polyopt.frontend.reader.objects import made_object
 from polyopt.frontend.subscripts.masks import plain
 from polyopt.frontend.syntax.pysource import is_inlinable, is_installed, read_function
 from polyopt.frontend.syntax.warning_settings import SILENT_CALLS
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.constants import as_sequence, nested
+from polyopt.frontend.values.records import Bound
 from polyopt.frontend.values.values import Known, Method, Number, Sequence, Tensor, Value, as_value
 from polyopt.frontend.variables.alternatives import exactly
 from polyopt.frontend.variables.binding import kept, stays_lazy
@@ -59,7 +61,9 @@ def call_value(b: Builder, frame: Frame, function: Value, args: Arguments, node:
             refuse("PO0119", f"{describe(function)} cannot be called", args.loc, hint)
 
 
-def _call_known(b: Builder, frame: Frame, known: object, args: Arguments, node: ast.Call) -> Value:
+def _call_known(  # noqa: C901  one case per kind of object
+    b: Builder, frame: Frame, known: object, args: Arguments, node: ast.Call
+) -> Value:
     rule = numpy_table.rule_of(known) or python_table.rule_of(known)
     if rule is not None:
         return _by_rule(b, frame, rule, args, node)
@@ -73,6 +77,12 @@ def _call_known(b: Builder, frame: Frame, known: object, args: Arguments, node: 
         values = (inner, *args.values)
         elements = Arguments(args.name, values, args.keywords, args.loc)
         return _by_rule(b, frame, Written(frontend.library.calls.vectorized), elements, node)
+    if isinstance(known, Bound):
+        own = Arguments(args.name, (Known(known.owner), *args.values), args.keywords, args.loc)
+        return call_value(b, frame, Known(known.function), own, node)
+    made = made_object(known, args)
+    if made is not None:
+        return made
     if isinstance(known, type) and issubclass(known, np.generic):
         return _converted(b, known, args)
     if is_inlinable(known) and not _is_library(known):

@@ -159,10 +159,11 @@ class Masked:
 
 @dataclass(frozen=True, eq=False)
 class Sequence:
-    """A Python tuple or list of values."""
+    """A Python tuple or list of values; `names` are those of a named tuple's items."""
 
     items: tuple[Value, ...]
     is_list: bool = False
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

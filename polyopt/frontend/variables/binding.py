@@ -9,11 +9,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence as Items
 
+from polyopt.dataclass import replace
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.marks import Binding, Mark
 from polyopt.frontend.program.memory import EXPENSIVE, settled, stored, stored_number
 from polyopt.frontend.reader.comprehensions import Generated, collected
 from polyopt.frontend.subscripts.compaction import compacted
+from polyopt.frontend.values.records import Record
 from polyopt.frontend.values.values import (
     Gone,
     Growing,
@@ -88,7 +90,10 @@ def kept(b: Builder, name: str, value: Value) -> Value:  # noqa: C901  one case 
             whole = tensor if _is_never_written(b, tensor) else stored(b, tensor, name)
             return Masked(whole, stored(b, mask, "mask"), place)
         case Sequence(items=items):
-            return Sequence(tuple(kept(b, name, item) for item in items), value.is_list)
+            return replace(value, items=tuple(kept(b, name, item) for item in items))
+        case Known(value=Record() as owner):
+            fields = {part: kept(b, part, inner) for part, inner in owner.fields.items()}
+            return Known(replace(owner, fields=fields))
         case Generated(is_list=True):
             return made(b, lambda kind: collected(b, value, kind, b.loc))
         case Known() | Growing() | Range() | Slice() | Iterated() | Method() | Perhaps() | Gone():

@@ -4,6 +4,15 @@
 
 #include <stdint.h>
 
+#ifdef __FAST_MATH__
+#error "every rounding of this file was proven: build it without -ffast-math"
+#endif
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off", "wrapv")
+#endif
+
 int polyopt_everything(int64_t N, double *restrict x, double *restrict total_)
 {
     /* sum of the odd elements */

@@ -8,6 +8,15 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
+#ifdef __FAST_MATH__
+#error "every rounding of this file was proven: build it without -ffast-math"
+#endif
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off", "wrapv")
+#endif
+
 #ifdef PO_STOPS
 extern struct { const volatile int *signalled; int (*ask)(void); } po_stop;
 #define PO_STOPPED (*po_stop.signalled && po_stop.ask())

@@ -10,6 +10,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifdef __FAST_MATH__
+#error "every rounding of this file was proven: build it without -ffast-math"
+#endif
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off", "wrapv")
+#endif
+
 static inline int64_t po_min(int64_t a, int64_t b)
 {
     return a < b ? a : b;

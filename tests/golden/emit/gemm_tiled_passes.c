@@ -30,6 +30,15 @@ typedef unsigned char __mmask8;
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
+#ifdef __FAST_MATH__
+#error "every rounding of this file was proven: build it without -ffast-math"
+#endif
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off", "wrapv")
+#endif
+
 typedef double po_f64x8 __attribute__((vector_size(64)));
 typedef double po_f64x8_mem
     __attribute__((vector_size(64), aligned(8), may_alias));

@@ -8,6 +8,15 @@
 #include <sys/mman.h>
 #endif
 
+#ifdef __FAST_MATH__
+#error "every rounding of this file was proven: build it without -ffast-math"
+#endif
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off", "wrapv")
+#endif
+
 static inline size_t po_bytes(size_t bytes, int64_t n)
 {
     if (n <= 0)

@@ -1,0 +1,39 @@
+"""Objects with named parts: dataclasses, and any object of a Python class.
+
+In: the class, the values of its attributes.  Out: `Record`, which a `Known` holds; `Bound`, a
+method of one.  `record` is what programs call to make one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from polyopt.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from polyopt.frontend.values.values import Value
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """An object of class `kind`, with the attributes that are known."""
+
+    kind: type
+    fields: Mapping[str, Value]
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """A function of a record's class; it is called with the record before other arguments."""
+
+    function: Callable[..., object]
+    owner: Record
+
+
+def record(kind: type, /, **fields: Any) -> Any:  # noqa: ANN401
+    """Return an object of class `kind` with these attributes, made without its `__init__`."""
+    made: Any = object.__new__(kind)
+    for name, value in fields.items():
+        object.__setattr__(made, name, value)
+    return made

@@ -1,0 +1,257 @@
+"""Arguments that hold arrays and numbers: tuples, lists, dataclasses, objects; and functions.
+
+In: a function, the values of a call.  Out: `Unpacked`: a Python function of arrays and numbers
+alone, which puts the arguments together and calls the first one, and its arguments.
+Leaves alone: arrays, numbers, and what neither is nor holds one.
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import linecache
+import types
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from polyopt.dataclass import dataclass
+from polyopt.digest import hex_digest
+from polyopt.errors import ArgumentError
+from polyopt.runtime.values import array_of
+
+DEEPEST = 8
+_NUMBERS = (bool, int, float, complex, np.generic)
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, np.ufunc)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """An array or a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """A list of numbers of one type, nested `depth` times, as an array."""
+
+    kind: type
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A function, or None."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A tuple, a list or a named tuple."""
+
+    kind: type
+    parts: tuple[Shape, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """An object with attributes."""
+
+    kind: type
+    names: tuple[str, ...]
+    parts: tuple[Shape, ...]
+
+
+Shape: TypeAlias = "Leaf | Numbers | Constant | Items | Fields"
+
+
+@dataclass(frozen=True, eq=False)
+class Unpacked:
+    """A function of arrays and numbers, and the arguments of one call of it."""
+
+    function: Callable[..., Any]
+    values: tuple[object, ...]
+
+
+def is_structured(value: object) -> bool:
+    """Tell whether an argument is none of the arrays and numbers that kernels take as they are."""
+    if value is None or isinstance(value, (np.ndarray, *_NUMBERS)):
+        return False
+    if isinstance(value, (tuple, list, *_FUNCTIONS)) or hasattr(value, "py_func"):
+        return True
+    return _attributes(value) is not None
+
+
+def unpacked(
+    function: Callable[..., Any], signature: inspect.Signature, values: tuple[object, ...]
+) -> Unpacked:
+    """Return `function` for arguments of these shapes, and the arrays and numbers in `values`.
+
+    Raises `ArgumentError` PO0206 where the function does more with a list than to read it.
+    """
+    for name, value in zip(signature.parameters, values, strict=True):
+        if isinstance(value, list):
+            _require_reading(function, name)
+    leaves: list[object] = []
+    shapes = tuple(_shape(value, leaves, 0) for value in values)
+    return Unpacked(_wrapper(function, signature, shapes), tuple(leaves))
+
+
+@lru_cache(maxsize=512)
+def _require_reading(function: Callable[..., Any], name: str) -> None:
+    """Require that a function only reads a list, which its kernel gets a copy of."""
+    from polyopt.frontend.syntax.list_usage import other_use
+    from polyopt.frontend.syntax.pysource import read_function
+
+    found = read_function(function)
+    use = other_use(found.tree, name)
+    if use is not None:
+        raise ArgumentError(
+            "PO0206",
+            f"`{name}` is a list, which may be changed here: kernels index, iterate and measure"
+            " lists only",
+            loc=found.loc(use),
+            hint=f"convert it once: `{name} = np.array({name})`",
+        )
+
+
+def _shape(value: object, leaves: list[object], depth: int) -> Shape:
+    if depth < DEEPEST:
+        if value is None and depth:
+            return Constant(None)
+        if isinstance(value, _FUNCTIONS) or hasattr(value, "py_func"):
+            return Constant(value)
+        if isinstance(value, list):
+            found = _numbers(value) if not depth else None
+            if found is not None:
+                array = np.array(value)
+                array.flags.writeable = False  # the list would not change
+                leaves.append(array)
+                return found
+        if isinstance(value, tuple | list):
+            kind = tuple if depth and isinstance(value, list) else type(value)
+            return Items(kind, tuple(_shape(v, leaves, depth + 1) for v in value))
+        attributes = _attributes(value)
+        if attributes is not None:
+            kept = {name: part for name, part in attributes.items() if _is_kept(part)}
+            parts = tuple(_shape(part, leaves, depth + 1) for part in kept.values())
+            return Fields(type(value), tuple(kept), parts)
+    leaves.append(value)
+    return Leaf()
+
+
+def _numbers(value: list[Any]) -> Numbers | None:
+    """Return the shape of a list of Python's numbers, nested and rectangular."""
+    depth, level = 1, value
+    while level and isinstance(level[0], list):
+        if any(not isinstance(row, list) or len(row) != len(level[0]) for row in level):
+            return None
+        level = [item for row in level for item in row]
+        depth += 1
+    kinds = {type(item) for item in level}
+    if len(kinds) != 1 or not kinds <= {bool, int, float, complex}:
+        return None
+    (kind,) = kinds
+    if kind is int and any(abs(item) >= 2**62 for item in level):
+        return None
+    return Numbers(kind, depth)
+
+
+def _attributes(value: object) -> Mapping[str, object] | None:
+    """Return the attributes of an object of a Python class that is no array."""
+    kind = type(value)
+    if isinstance(value, type | types.ModuleType) or kind.__module__ == "builtins":
+        return None
+    if (
+        hasattr(kind, "__array_ufunc__")
+        or hasattr(kind, "__array__")
+        or array_of(value) is not None
+    ):
+        return None
+    names = getattr(kind, "__dataclass_fields__", None)
+    found = dict(getattr(value, "__dict__", {}))
+    if names is not None:
+        found |= {name: getattr(value, name) for name in names if hasattr(value, name)}
+    return found if found or names is not None else None
+
+
+def _is_kept(part: object) -> bool:
+    """Tell whether an attribute is something that a kernel can use."""
+    if isinstance(part, np.ndarray):
+        return part.dtype.kind in "biufcV" and not part.dtype.hasobject
+    return part is None or isinstance(part, _NUMBERS) or is_structured(part)
+
+
+# -- the function -------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=512)
+def _wrapper(
+    function: Callable[..., Any], signature: inspect.Signature, shapes: tuple[Shape, ...]
+) -> Callable[..., Any]:
+    """Return a function that puts the arguments together and calls `function`."""
+    from polyopt.frontend.values.records import record
+
+    scope: dict[str, object] = {"_function": function, "_record": record}
+    names: list[str] = []
+    given: list[str] = []
+    for parameter, shape in zip(signature.parameters.values(), shapes, strict=True):
+        text = _text(shape, parameter.name, names, scope)
+        by_name = parameter.kind is parameter.KEYWORD_ONLY
+        given.append(f"{parameter.name}={text}" if by_name else text)
+    name = getattr(function, "__name__", "kernel")
+    text = f"def {name}({', '.join(names)}):\n    return _function({', '.join(given)})\n"
+    file = f"<polyopt call {hex_digest(text.encode(), 8)} of {name}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    exec(builtins.compile(text, file, "exec"), scope)
+    made = scope[name]
+    assert isinstance(made, types.FunctionType)
+    return made
+
+
+def _text(shape: Shape, name: str, names: list[str], scope: dict[str, object]) -> str:
+    """Return the expression of an argument; notes the parameters and the names that it uses."""
+    match shape:
+        case Leaf():
+            names.append(_new(name, names))
+            return names[-1]
+        case Numbers(kind=kind, depth=depth):
+            names.append(_new(name, names))
+            text = f"{kind.__name__}(_0)"
+            for level in range(depth):
+                source = names[-1] if level == depth - 1 else f"_{level + 1}"
+                text = f"[{text} for _{level} in {source}]"
+            return text
+        case Constant(value=value):
+            scope[f"_{name}"] = value
+            return f"_{name}"
+        case Items(kind=kind, parts=parts):
+            texts = [_text(p, f"{name}_{n}", names, scope) for n, p in enumerate(parts)]
+            if kind is list:
+                return f"[{', '.join(texts)}]"
+            if kind is tuple:
+                return f"({', '.join(texts)},)" if texts else "()"
+            scope[f"_{name}_type"] = kind
+            return f"_{name}_type({', '.join(texts)})"
+        case Fields(kind=kind, names=attributes, parts=parts):
+            scope[f"_{name}_type"] = kind
+            texts = [
+                f"{attribute}={_text(part, f'{name}_{attribute}', names, scope)}"
+                for attribute, part in zip(attributes, parts, strict=True)
+            ]
+            return f"_record({', '.join((f'_{name}_type', *texts))})"
+
+
+def _new(name: str, names: list[str]) -> str:
+    """Return a name that no other parameter has."""
+    return next(found for found in _numbered(name) if found not in names)
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    number = 1
+    while True:
+        yield f"{name}_{number}"
+        number += 1

@@ -1,0 +1,210 @@
+"""Arguments that hold arrays and numbers, functions as arguments, methods."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+
+import numpy as np
+import pytest
+
+import polyopt as po
+
+pytestmark = pytest.mark.toolchain
+
+Pair = collections.namedtuple("Pair", "a b")
+
+
+@dataclasses.dataclass
+class Layer:
+    w: np.ndarray
+    b: np.ndarray
+    slope: float = 0.5
+
+    def leaky(self, y):
+        return np.maximum(y, 0) + self.slope * np.minimum(y, 0)
+
+
+@dataclasses.dataclass
+class Net:
+    first: Layer
+    second: Layer
+    act: object
+
+
+class Model:
+    """Holds parameters; `name` is nothing that a kernel can use."""
+
+    scale = 2.0
+
+    def __init__(self, n: int) -> None:
+        self.w = np.linspace(-1.0, 1.0, n)
+        self.steps = 3
+        self.name = "model"
+
+    def weight(self, i):
+        return self.w[i] * self.scale
+
+    @po.kernel
+    def forward(self, x):
+        y = np.zeros_like(x)
+        for i in range(x.shape[0]):
+            y[i] = self.weight(i) * x[i] + self.steps
+        return y
+
+    @po.kernel
+    def update(self, x, rate=0.5):
+        self.w[:] -= rate * x
+
+    @po.kernel
+    def named(self, x):
+        return x * self.name
+
+    @po.kernel
+    def rebound(self, x):
+        self.steps = self.steps + 1
+        return x
+
+
+def named_tuple(p, x):
+    return p.a * x + p[1]
+
+
+def unpacking(p, x):
+    a, b = p
+    return a * x + b
+
+
+def dense(layer, x):
+    return layer.leaky(x @ layer.w + layer.b)
+
+
+def network(net, x):
+    hidden = net.act(x @ net.first.w + net.first.b)
+    return hidden @ net.second.w + net.second.b * net.second.slope
+
+
+def weighted(ws, x):
+    total = x * 0
+    for i in range(len(ws)):
+        total = total + ws[i] * x
+    return total
+
+
+def table(ws, x):
+    return x * ws[0][1] + ws[1][0] + len(ws) + len(ws[0])
+
+
+def twice(ws, x):
+    longer = ws * 2
+    return x * longer[2] + len(longer)
+
+
+def applied(f, x, *, g=np.abs):
+    return f(x) + g(x)
+
+
+def inside(x):
+    p = Pair(x * 2, b=x)
+    layer = Layer(p.a, p.b)
+    return layer.w + layer.b * layer.slope
+
+
+def squared(v):
+    return v * v
+
+
+X = np.linspace(-2.0, 2.0, 6)
+M = np.arange(12.0).reshape(3, 4) - 5.0
+LAYER = Layer(np.linspace(-1, 1, 20).reshape(4, 5), np.arange(5.0))
+NET = Net(LAYER, Layer(np.ones((5, 2)), np.ones(2)), np.tanh)
+
+
+@pytest.mark.parametrize(
+    ("func", "args"),
+    [
+        (named_tuple, (Pair(X, X + 1), X)),
+        (named_tuple, (Pair(2.0, X + 1), X)),
+        (unpacking, ((X, 3.0), X)),
+        (unpacking, ([X, X], X)),
+        (dense, (LAYER, M)),
+        (network, (NET, M)),
+        (weighted, ([1.0, 2.5, -3.0], X)),
+        (weighted, ([1, 2], X)),
+        (weighted, ([1.0, 2.5], X.astype(np.float32))),
+        (table, ([[1.0, 2.0, 3.0], [3.0, 4.0, 5.0]], X)),
+        (applied, (squared, X)),
+        (applied, (np.exp, X)),
+        (inside, (X,)),
+    ],
+)
+def test_results_are_python_s(func, args):
+    want, got = func(*args), po.kernel(func)(*args)
+    np.testing.assert_allclose(got, want, rtol=1e-12)
+    assert got.dtype == want.dtype
+
+
+def test_functions_by_keyword():
+    want = applied(squared, X, g=np.exp)
+    np.testing.assert_allclose(po.kernel(applied)(squared, X, g=np.exp), want, rtol=1e-12)
+
+
+def test_methods_read_and_write_their_object():
+    model, twin = Model(6), Model(6)
+    np.testing.assert_array_equal(model.forward(X), Model.forward.py_func(twin, X))
+    model.update(X, rate=0.25)
+    Model.update.py_func(twin, X, rate=0.25)
+    np.testing.assert_array_equal(model.w, twin.w)
+    model.w = np.ones(6)
+    np.testing.assert_array_equal(model.forward(X), 2.0 * X + 3)
+
+
+def test_one_kernel_serves_all_objects_of_a_shape():
+    kernel = po.kernel(unpacking)
+    kernel((X, X), X)
+    kernel((X * 2, X), X)
+    kernel((X[:3], X[:3]), X[:3])
+    assert len(kernel._unpacked) == 1
+    (inner,) = kernel._unpacked.values()
+    assert len(inner._compiled) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "text"),
+    [
+        ("named", "PO0152", "`.name` of an object of class `Model` is not supported"),
+        ("rebound", "PO0163", "self.steps = self.steps + 1"),
+    ],
+)
+def test_refusals_name_the_attribute(name, code, text):
+    with pytest.raises(po.PolyoptError) as caught:
+        getattr(Model(6), name)(X)
+    assert caught.value.code == code
+    assert text in str(caught.value)
+
+
+def written(ws, x):
+    ws[0] = 2.0
+    return x * ws[0]
+
+
+def grown(ws, x):
+    ws.append(2.0)
+    return x * ws[1]
+
+
+def handed_on(ws, x):
+    return twice(ws, x)
+
+
+@pytest.mark.parametrize("func", [written, grown, handed_on, twice])
+def test_lists_are_only_read(func):
+    ws = [1.0, 3.0]
+    with pytest.raises(po.ArgumentError, match=r"PO0206.*`ws` is a list, which may be changed"):
+        po.kernel(func)(ws, X)
+    assert ws == [1.0, 3.0]
+
+
+def test_compile_takes_them_too():
+    made = po.kernel(dense).compile(LAYER, M)
+    np.testing.assert_allclose(made(LAYER.w, LAYER.b, 0.5, M), dense(LAYER, M), rtol=1e-12)
