@@ -105,8 +105,8 @@ class Kernel(Generic[_F]):
             return self.py_func(*args, **kwargs)
         given = self._parameters.bind(args, kwargs)
         if any(map(is_structured, given)):
-            found = unpacked(self.py_func, self._parameters.signature, given)
-            return self._for(found.function)(*found.values)
+            inner, values = self._apart(given)
+            return inner(*values)
         values = plain_values(given, not self.options.target.is_host)
         result = self._fast(*values)
         if result is not NotImplemented:
@@ -118,21 +118,18 @@ class Kernel(Generic[_F]):
         """Return the method of an object whose class the kernel is written in."""
         return self if instance is None else MethodType(self, instance)
 
-    def _for(self, function: Callable[..., Any]) -> Kernel[Any]:
-        """Return the kernel of a function that calls this one's, with the same options."""
-        with self._lock:
-            if function not in self._unpacked:
-                self._unpacked[function] = Kernel(function, self.options)
-            return self._unpacked[function]
+    def _apart(self, given: Values) -> tuple[Kernel[Any], Values]:
+        """Return a kernel of arrays and numbers, and its arguments, for such a call."""
+        found = unpacked(self.py_func, self._parameters.signature, given)
+        kernel = self._unpacked.get(found.function) or Kernel(found.function, self.options)
+        return self._unpacked.setdefault(found.function, kernel), found.values
 
     @boundary
     def compile(self, *args: Any, **kwargs: Any) -> CompiledKernel:  # noqa: ANN401
         """Compile for example arguments, types (`po.f64["N,M"]`), or for what is inferred."""
         if any(map(is_structured, (*args, *kwargs.values()))):
-            given = self._parameters.bind(args, kwargs)
-            if any(map(is_structured, given)) and not any(map(is_type, given)):
-                found = unpacked(self.py_func, self._parameters.signature, given)
-                return self._for(found.function).compile(*found.values)
+            inner, apart = self._apart(self._parameters.bind(args, kwargs))
+            return inner.compile(*apart)
         types, values = self._example(args, kwargs)
         return self._specialized(types, values)
 
@@ -243,8 +240,7 @@ class Kernel(Generic[_F]):
         if not any(is_type(value) for value in given):
             values = plain_values(given, not self.options.target.is_host)
             return types_of(self._parameters, values, self._constants), values
-        defaults = self._parameters.defaults
-        names = self._parameters.names
+        names, defaults = self._parameters.names, self._parameters.defaults
         return tuple(as_type(n, v, defaults) for n, v in zip(names, given, strict=True)), None
 
     @boundary

@@ -164,6 +164,8 @@ def _attributes(value: object) -> Mapping[str, object] | None:
     kind = type(value)
     if isinstance(value, type | types.ModuleType) or kind.__module__ == "builtins":
         return None
+    if kind.__module__.startswith("polyopt."):  # a type, a lazy array
+        return None
     if (
         hasattr(kind, "__array_ufunc__")
         or hasattr(kind, "__array__")
