@@ -21,6 +21,7 @@ from polyopt.dataclass import dataclass
 from polyopt.digest import hex_digest
 from polyopt.errors import ArgumentError
 from polyopt.runtime.values import array_of
+from polyopt.specialize import type_of
 
 DEEPEST = 8
 _NUMBERS = (bool, int, float, complex, np.generic)
@@ -89,14 +90,26 @@ def unpacked(
 ) -> Unpacked:
     """Return `function` for arguments of these shapes, and the arrays and numbers in `values`.
 
-    Raises `ArgumentError` PO0206 where the function does more with a list than to read it.
+    Raises `ArgumentError` PO0206 where the function uses a tuple or a list as an array, or does
+    more with a list than to read it.
     """
+    leaves: list[object] = []
+    shapes: list[Shape] = []
     for name, value in zip(signature.parameters, values, strict=True):
+        if isinstance(value, tuple | list) and _is_an_array(function, name):
+            type_of(name, value, False, {})  # refuses what is no array
         if isinstance(value, list):
             _require_reading(function, name)
-    leaves: list[object] = []
-    shapes = tuple(_shape(value, leaves, 0) for value in values)
-    return Unpacked(_wrapper(function, signature, shapes), tuple(leaves))
+        shapes.append(_shape(value, leaves, 0))
+    return Unpacked(_wrapper(function, signature, tuple(shapes)), tuple(leaves))
+
+
+@lru_cache(maxsize=512)
+def _is_an_array(function: Callable[..., Any], name: str) -> bool:
+    from polyopt.frontend.syntax.list_usage import is_used_as_array
+    from polyopt.frontend.syntax.pysource import read_function
+
+    return is_used_as_array(read_function(function).tree, name)
 
 
 @lru_cache(maxsize=512)
@@ -166,11 +179,8 @@ def _attributes(value: object) -> Mapping[str, object] | None:
         return None
     if kind.__module__.startswith("polyopt."):  # a type, a lazy array
         return None
-    if (
-        hasattr(kind, "__array_ufunc__")
-        or hasattr(kind, "__array__")
-        or array_of(value) is not None
-    ):
+    is_array = any(hasattr(kind, f"__{name}__") for name in ("array_ufunc", "array", "dlpack"))
+    if is_array or array_of(value) is not None:
         return None
     names = getattr(kind, "__dataclass_fields__", None)
     found = dict(getattr(value, "__dict__", {}))

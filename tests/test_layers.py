@@ -45,7 +45,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "artefact": {"errors", "ir", "emit", "proof"},
     "specialize": {"errors", "ir", "frontend", "runtime"},
-    "structured": {"errors", "frontend", "runtime"},
+    "structured": {"errors", "frontend", "runtime", "specialize"},
     "aliasing": {"ir", "frontend", "runtime", "specialize"},
     "kernel_entries": {
         "artefact", "errors", "frontend", "ir", "machine", "pipeline", "runtime", "targets",

@@ -15,6 +15,7 @@ from polyopt.cregion.syntax import Unit
 _HEAD = """\
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC push_options
+#pragma GCC optimize("fp-contract=off", "wrapv")
 #endif
 """
 _FOOT = """\

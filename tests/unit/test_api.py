@@ -324,7 +324,6 @@ def test_shapes_that_do_not_fit(frontend):
     "bad, code",
     [
         ([1.0, 2.0], "PO0206"),
-        ((1.0, 2.0), "PO0206"),
         (None, "PO0206"),
         ({}, "PO0206"),
         (object(), "PO0206"),

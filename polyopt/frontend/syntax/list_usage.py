@@ -1,12 +1,14 @@
-"""Whether a function only indexes, iterates and measures a list that it is given.
+"""How a function uses a tuple or a list that it is given.
 
-In: the function's tree, the parameter.  Out: the first other use, None where there is none.
+In: the function, the parameter.  Out: the first use that does more with a list than to index,
+iterate and measure it; whether it is used as an array is.
 """
 
 from __future__ import annotations
 
 import ast
 
+_OF_ARRAYS = frozenset(("shape", "size", "ndim", "dtype", "T", "copy", "sum", "mean", "astype"))
 _READING = frozenset(
     ("len", "enumerate", "zip", "reversed", "sorted", "sum", "min", "max", "any", "all", "tuple")
 )
@@ -19,6 +21,17 @@ def other_use(tree: ast.FunctionDef, name: str) -> ast.AST | None:
         if isinstance(node, ast.Name) and node.id == name and not _only_reads(node, parents):
             return node
     return None
+
+
+def is_used_as_array(tree: ast.FunctionDef, name: str) -> bool:
+    """Tell whether attributes of arrays are asked of `name`."""
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr in _OF_ARRAYS
+        and isinstance(node.value, ast.Name)
+        and node.value.id == name
+        for node in ast.walk(tree)
+    )
 
 
 def _only_reads(node: ast.Name, parents: dict[ast.AST, ast.AST]) -> bool:

@@ -5,21 +5,13 @@ import math
 import random
 import re
 import time
-from collections import defaultdict, deque, namedtuple
-from dataclasses import dataclass
+from collections import defaultdict, deque
 
 import numpy as np
 
 TABLE = {"a": 1.0}
 COUNT = 0
 CACHE = []
-
-Point = namedtuple("Point", "x y")
-
-
-@dataclass
-class Body:
-    mass: float
 
 
 def helper(x, y):
@@ -109,16 +101,6 @@ def counts_in_a_default_dict(A):
     d = defaultdict(float)
     d[0] += A[0]
     return d[0]
-
-
-def makes_an_object(A):
-    body = Body(2.0)
-    return A * body.mass
-
-
-def makes_a_named_tuple(A):
-    p = Point(A[0], A[1])
-    return p.x
 
 
 def defines_a_class(A):
