@@ -12,13 +12,14 @@ from polyopt.late import names_of
 __version__ = "0.1.0"
 
 _HOMES = {
-    "api": "Kernel kernel load_schedule to_device",
+    "api": "Kernel kernel load_schedule",
     "compiled": "CompiledKernel",
     "targets": "FpMode Machine Options Target detect_machine",
     "errors": """
         ArgumentError BudgetError EmitError FrontendError IllegalSchedule InternalError MisreadError
         PolyoptError ScheduleError ToolchainError UsageError
     """,
+    "hosting.upload": "to_device",
     "runtime.device.streams": "on_stream",
     "runtime.notices": "BudgetWarning CacheWarning ForkWarning PolyoptWarning",
     "frontend.syntax.annotations": """
@@ -42,7 +43,7 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
-    from polyopt.api import Kernel, kernel, load_schedule, to_device
+    from polyopt.api import Kernel, kernel, load_schedule
     from polyopt.compiled import CompiledKernel
     from polyopt.errors import (
         ArgumentError,
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     )
     from polyopt.frontend.syntax.argtypes import ArrayType, ConstType, ScalarType
     from polyopt.frontend.syntax.parallel_markers import parallel, prange
+    from polyopt.hosting.upload import to_device
     from polyopt.runtime.device.streams import on_stream
     from polyopt.runtime.notices import BudgetWarning, CacheWarning, ForkWarning, PolyoptWarning
     from polyopt.schedule import Schedule, Witness

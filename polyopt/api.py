@@ -53,7 +53,6 @@ from polyopt.tuning.kept import Tuned, tuned, with_tuned
 if TYPE_CHECKING:
     from polyopt.explaining import Explanation
     from polyopt.ir.program import Program
-    from polyopt.runtime.device.arrays import DeviceArray
     from polyopt.schedule import Schedule
     from polyopt.verifying import Verification
 
@@ -428,36 +427,6 @@ def _unpickled(module: str, name: str, options: Options) -> Kernel[Any]:
     for part in name.split("."):
         value = getattr(value, part)
     return Kernel(getattr(value, "py_func", value), options)
-
-
-@boundary
-def to_device(
-    array: object, target: object = "cuda", device: int | str | None = None
-) -> DeviceArray:
-    """Return a copy of `array` in the memory of a device, for kernels of that target and device.
-
-    Kernels take it without a copy, and a call that has one leaves new arrays on the device, too.
-    `.numpy()` copies it back.  Raises `ArgumentError` PO0206, PO0202 for what is no array,
-    `ToolchainError` where there is no such device.
-    """
-    import numpy as np
-
-    from polyopt.hosting import provider_for
-    from polyopt.runtime.device.arrays import new_array
-    from polyopt.runtime.values import dtype_known, native_array
-
-    options = Options().changed({"target": target, "device": device})
-    if options.target.is_host:
-        raise UsageError(
-            "PO0222", 'option `target` is "c", which has no device', hint='use "cuda" or "opencl"'
-        )
-    host = np.ascontiguousarray(native_array("array", array, None))
-    dtype = dtype_known("array", host.dtype, None)
-    provider = provider_for(options.target.value, options.device)
-    buffer = provider.alloc(host.nbytes)
-    if host.size:
-        provider.upload(buffer, host)
-    return new_array(provider, buffer, host.shape, dtype)
 
 
 @boundary

@@ -33,7 +33,7 @@ LAYERS: dict[str, set[str]] = {
     "numerics": {"errors", "ir"},
     "runtime": {"capture", "errors", "ir", ""},  # the package itself: its version and place
     "racecheck": {"errors", "ir", "runtime", ""},
-    "hosting": {"errors", "ir", "runtime", "emulator"},
+    "hosting": {"errors", "ir", "runtime", "emulator", "targets"},
     "emulator": {"errors", "runtime"},
     "strategy": {*_COMPILER, "model", "schedule", "transforms"},
     "measuring": {"errors", "files", "machine", "runtime"},
