@@ -207,7 +207,7 @@ class Kernel(Generic[_F]):
 
     def _repr_html_(self) -> str | None:
         """Return the summary of what was compiled last as a table, for notebooks."""
-        return self.explain()._repr_html_() if self._compiled else None
+        return next(reversed(self._compiled.values()))._repr_html_() if self._compiled else None
 
     @boundary
     def with_options(self, **options: object) -> Kernel[_F]:

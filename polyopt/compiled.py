@@ -204,9 +204,12 @@ class CompiledKernel:
 
         return explanation(self.py_func, self.stages, self.options, level, sizes)
 
-    def _repr_html_(self) -> str:
-        """Return the summary as a table, for notebooks."""
-        return self.explain()._repr_html_()
+    def _repr_html_(self) -> str | None:
+        """Return the summary as a table, for notebooks; None where it cannot be made again."""
+        try:
+            return self.explain()._repr_html_()
+        except PolyoptError:
+            return None
 
     @property
     def numerics(self) -> NumericsContract:

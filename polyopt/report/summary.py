@@ -12,7 +12,7 @@ from functools import cached_property
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import BudgetError, PolyoptError
-from polyopt.ir.budget import Budget
+from polyopt.ir.budget import Budget, query
 from polyopt.ir.loops import For, Kernel, LoopFunction
 from polyopt.ir.nodes import all_nodes
 from polyopt.ir.program import Program, all_parts
@@ -25,6 +25,7 @@ from polyopt.report.names import Names, lines_text, loop_name, statement_line
 from polyopt.report.nests import Loop, loops_of
 from polyopt.report.roles import roles_of, tiles_of
 from polyopt.schedule import Schedule, source_schedule
+from polyopt.schedule.source_order import schedule_in_source_order
 
 SHOWN = 6
 """Nests that a summary is about, those that take longest."""
@@ -164,9 +165,15 @@ class Subject:
 
 
 def source_of(schedule: Schedule, scop: Scop) -> Schedule:
-    """Return the order that a schedule began with, if it still knows its dependences."""
+    """Return the order of the source; without dependences where these take too long."""
     first = schedule.history()[0]
-    return source_schedule(scop) if first.trace else first
+    if not first.trace:
+        return first
+    try:
+        with query("the order of the source", part=0.5):
+            return source_schedule(scop)
+    except BudgetError:
+        return schedule_in_source_order(scop)
 
 
 def summarize(subject: Subject) -> Summary:

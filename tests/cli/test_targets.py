@@ -117,6 +117,19 @@ CASES = {
         1,
         "error[PO0604]: running `exits.py` failed: SystemExit: 5\n",
     ),
+    "a question that is none": (
+        ["explain", "demo.py:scale", "--why-not", "paralel:i"],
+        2,
+        "error[PO0631]: --why-not: `paralel:i` is no question\n"
+        "   = help: did you mean `parallel`? write parallel:LOOP, vectorize:LOOP, tile:LOOP or "
+        "fuse:LOOP,LOOP\n",
+    ),
+    "assembly of a device": (
+        ["explain", "demo.py:scale", "--level", "assembly", "--target", "cuda"],
+        2,
+        "error[PO0630]: there is no assembly of cuda kernels: the device's driver makes it\n"
+        "   = help: --level code shows the text of the kernels; --target c has assembly\n",
+    ),
     "unknown code": (
         ["explain", "PO9999"],
         2,

@@ -176,6 +176,18 @@ def test_a_compiled_kernel_explains_itself():
     assert "parallel for" in str(compiled.explain("nest"))
 
 
+@pytest.mark.toolchain
+def test_a_table_that_cannot_be_made_is_none(monkeypatch):
+    kernel = po.kernel(programs.sweep)
+    kernel(np.ones((4, 40)), 3)
+
+    def refuse(*_args, **_kwargs):
+        raise po.UsageError("PO0632", "no level", hint="none")
+
+    monkeypatch.setattr("polyopt.explaining.explanation", refuse)
+    assert kernel._repr_html_() is None
+
+
 def test_levels_add_to_the_summary():
     stages = compile_stages(programs.sweep, infer_types(programs.sweep), Options(), MACHINE)
     brief = str(explanation(programs.sweep, stages, Options(), "summary", {}))
