@@ -46,7 +46,7 @@ class Explained:
         from polyopt.cli.kernels import Kernels
 
         facts: dict[str, Any] = {}
-        found = list(self._all(wanted.formulas)) if wanted.full else list(self._tuning())
+        found = list(self._all(wanted.formulas)) if wanted.full else list(self._notes())
         is_device = isinstance(self.compilation.source, DeviceProgram)
         if wanted.full:
             facts["numerics"] = self._contract().to_record()
@@ -68,10 +68,7 @@ class Explained:
         program, schedules = self.prepared.program, self.compilation.schedules
         yield from with_memory(explain(program, schedules, formulas), tuple(self._memory()))
         yield Section("numerics", show_contract(self._contract()))
-        yield from self._tuning()
-        if self.compilation.dropped:
-            dropped = self.compilation.dropped
-            yield Section("left out", tuple(f"{d.what}: {d.reason} [{d.code}]" for d in dropped))
+        yield from self._notes()
 
     def _contract(self) -> Any:  # noqa: ANN401
         from polyopt.numerics import numerics_contract
@@ -87,13 +84,16 @@ class Explained:
         found = [(one.array, one.storage.value) for one in allocations(compilation.loops)]
         yield from explain_memory(found, self.prepared.program, compilation.schedules, self.sizes)
 
-    def _tuning(self) -> Iterator[Section]:
-        """Yield what tuning found, if it did."""
+    def _notes(self) -> Iterator[Section]:
+        """Yield what tuning found, if it did, and what was left out."""
         from polyopt.tuning.kept import tuned
 
         found = tuned(self.prepared.target.func, self.prepared.types, self.options)
         if found is not None:
             yield Section("tuning", found.lines())
+        dropped = self.compilation.dropped
+        if dropped:
+            yield Section("left out", tuple(f"{d.what}: {d.reason} [{d.code}]" for d in dropped))
 
     def _kernels(self, kernels: Any) -> Iterator[Section]:  # noqa: ANN401
         from polyopt.emit.gpu.bank_conflicts import conflict_lines
