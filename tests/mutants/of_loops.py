@@ -63,7 +63,7 @@ def _one_side(original: Any, expr: Expr, value: int) -> Expr:
 def _always(original: Any, outside: Any, loop: Any, result: Any) -> Any:
     """Test what a loop does not change although no iteration may follow."""
     del original, loop
-    return (If(guards._joined(outside), (result,)),)
+    return (If(guards.conjunction(outside), (result,)),)
 
 
 def _swapped(original: Any, node: Any, params: Any, mark: str = "") -> Any:

@@ -20,7 +20,7 @@ from polyopt.frontend.numpy.axis_reductions import REDUCERS, Reducer
 from polyopt.frontend.numpy.ufuncs import UFUNCS
 from polyopt.frontend.reader import assignments, attributes, calls, expressions, loops
 from polyopt.frontend.reader.pyfunc import build
-from polyopt.frontend.subscripts import basic
+from polyopt.frontend.subscripts import basic, strides
 from polyopt.frontend.syntax import structure
 from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.frontend.values import promote
@@ -376,7 +376,7 @@ MUTANTS = (
         reads.head,
         edit(basic._cut_clipped, ("return found or exact", "return start, integer(3)")),
         edit(
-            basic._exact,
+            strides.clipped,
             (
                 "select(less(bound, ZERO), maximum(plus(bound, size), low), minimum(bound, high))",
                 "select(less(bound, ZERO), maximum(plus(bound, size), low), "
@@ -470,7 +470,7 @@ MUTANTS = (
         reads.transposed,
         edit(
             attributes._array_attribute,
-            ("as_value(transposed(forced(b, array)))", "as_value(forced(b, array))"),
+            ("frontend.numpy.reshaping.transposed(forced(b, array))", "forced(b, array)"),
         ),
     ),
     mutant(
