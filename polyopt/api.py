@@ -46,7 +46,7 @@ from polyopt.specialize import (
     with_decisions,
     with_ones,
 )
-from polyopt.structured import is_structured, unpacked
+from polyopt.structured import at_definition, is_structured, unpacked
 from polyopt.targets import Options, seconds_to_compile
 from polyopt.tuning.kept import Tuned, tuned, with_tuned
 
@@ -82,6 +82,7 @@ class Kernel(Generic[_F]):
         self._earlier: dict[Types, list[CompiledKernel]] = {}
         self._tuned: dict[Types, Tuned | None] = {}
         self._constants: frozenset[str] = frozenset()
+        self._takes_apart = True
         self._unpacked: dict[Callable[..., Any], Kernel[Any]] = {}
         self._lock = threading.RLock()
         self._fast: Callable[..., Any] = declined
@@ -103,9 +104,12 @@ class Kernel(Generic[_F]):
         if os.environ.get("POLYOPT_DISABLE") == "1":
             return self.py_func(*args, **kwargs)
         given = self._parameters.bind(args, kwargs)
-        if any(map(is_structured, given)):
+        if self._takes_apart and any(map(is_structured, given)):
             inner, values = self._apart(given)
-            return inner(*values)
+            try:
+                return inner(*values)
+            except PolyoptError as error:
+                raise at_definition(error, self.py_func) from None
         values = plain_values(given, not self.options.target.is_host)
         result = self._fast(*values)
         if result is not NotImplemented:
@@ -121,6 +125,7 @@ class Kernel(Generic[_F]):
         """Return a kernel of arrays and numbers, and its arguments, for such a call."""
         found = unpacked(self.py_func, self._parameters.signature, given)
         kernel = self._unpacked.get(found.function) or Kernel(found.function, self.options)
+        kernel._takes_apart = False
         return self._unpacked.setdefault(found.function, kernel), found.values
 
     @boundary

@@ -19,11 +19,12 @@ import numpy as np
 
 from polyopt.dataclass import dataclass
 from polyopt.digest import hex_digest
-from polyopt.errors import ArgumentError
+from polyopt.errors import ArgumentError, Loc, PolyoptError
 from polyopt.runtime.values import array_of
 from polyopt.specialize import type_of
 
 DEEPEST = 8
+_FILE = "<polyopt call "
 _NUMBERS = (bool, int, float, complex, np.generic)
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, np.ufunc)
 
@@ -100,7 +101,7 @@ def unpacked(
             type_of(name, value, False, {})  # refuses what is no array
         if isinstance(value, list):
             _require_reading(function, name)
-        shapes.append(_shape(value, leaves, 0))
+        shapes.append(_shape(value, leaves, ()))
     return Unpacked(_wrapper(function, signature, tuple(shapes)), tuple(leaves))
 
 
@@ -130,7 +131,9 @@ def _require_reading(function: Callable[..., Any], name: str) -> None:
         )
 
 
-def _shape(value: object, leaves: list[object], depth: int) -> Shape:
+def _shape(value: object, leaves: list[object], around: tuple[int, ...]) -> Shape:
+    """Return the shape of a value; `around` are the objects that it is part of, by identity."""
+    depth, inside = len(around), (*around, id(value))
     if depth < DEEPEST:
         if value is None and depth:
             return Constant(None)
@@ -145,11 +148,11 @@ def _shape(value: object, leaves: list[object], depth: int) -> Shape:
                 return found
         if isinstance(value, tuple | list):
             kind = tuple if depth and isinstance(value, list) else type(value)
-            return Items(kind, tuple(_shape(v, leaves, depth + 1) for v in value))
+            return Items(kind, tuple(_shape(v, leaves, inside) for v in value))
         attributes = _attributes(value)
         if attributes is not None:
-            kept = {name: part for name, part in attributes.items() if _is_kept(part)}
-            parts = tuple(_shape(part, leaves, depth + 1) for part in kept.values())
+            kept = {name: part for name, part in attributes.items() if _is_kept(part, inside)}
+            parts = tuple(_shape(part, leaves, inside) for part in kept.values())
             return Fields(type(value), tuple(kept), parts)
     leaves.append(value)
     return Leaf()
@@ -189,11 +192,22 @@ def _attributes(value: object) -> Mapping[str, object] | None:
     return found if found or names is not None else None
 
 
-def _is_kept(part: object) -> bool:
-    """Tell whether an attribute is something that a kernel can use."""
+def _is_kept(part: object, around: tuple[int, ...]) -> bool:
+    """Tell whether an attribute is something that a kernel can use, and no object around it."""
+    if id(part) in around or (len(around) >= DEEPEST and is_structured(part)):
+        return False
     if isinstance(part, np.ndarray):
         return part.dtype.kind in "biufcV" and not part.dtype.hasobject
     return part is None or isinstance(part, _NUMBERS) or is_structured(part)
+
+
+def at_definition(error: PolyoptError, function: Callable[..., Any]) -> PolyoptError:
+    """Return the error of a call that was taken apart, at a place that the user wrote."""
+    code = getattr(function, "__code__", None)
+    if code is not None and error.loc is not None and error.loc.file.startswith(_FILE):
+        line = code.co_firstlineno
+        error.loc = Loc(code.co_filename, line, 1, line, 1)
+    return error
 
 
 # -- the function -------------------------------------------------------------------------------
@@ -215,7 +229,7 @@ def _wrapper(
         given.append(f"{parameter.name}={text}" if by_name else text)
     name = getattr(function, "__name__", "kernel")
     text = f"def {name}({', '.join(names)}):\n    return _function({', '.join(given)})\n"
-    file = f"<polyopt call {hex_digest(text.encode(), 8)} of {name}>"
+    file = f"{_FILE}{hex_digest(text.encode(), 8)} of {name}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(builtins.compile(text, file, "exec"), scope)
     made = scope[name]

@@ -208,3 +208,27 @@ def test_lists_are_only_read(func):
 def test_compile_takes_them_too():
     made = po.kernel(dense).compile(LAYER, M)
     np.testing.assert_allclose(made(LAYER.w, LAYER.b, 0.5, M), dense(LAYER, M), rtol=1e-12)
+
+
+def test_objects_that_hold_themselves_and_deep_ones():
+    model = Model(6)
+    model.me, model.parts = model, [model, (X, model)]
+    np.testing.assert_array_equal(model.forward(X), Model(6).forward(X))
+
+
+def test_what_neither_is_nor_holds_an_array_is_refused():
+    with pytest.raises(po.PolyoptError, match="PO0206"):
+        po.kernel(unpacking)(({}, 1.0), X)
+
+
+def test_errors_stand_at_the_user_s_function():
+    layer = dataclasses.replace(LAYER, w=LAYER.w.copy())
+    layer.w.flags.writeable = False
+
+    def zeroed(layer):
+        layer.w[:] = 0.0
+
+    with pytest.raises(po.ArgumentError) as caught:
+        po.kernel(zeroed)(layer)
+    assert caught.value.code == "PO0204"
+    assert caught.value.loc.file == __file__
