@@ -78,6 +78,7 @@ class Expressions:
         self.unit, self.scope, self.names, self.counters = unit, scope, names, counters
         self.affine: set[str] = set()
         self.running: list[str] = []
+        self.is_position = False
         self.used: dict[str, Declared] = {}
         self.unfolded: dict[str, Unfolded] = {}
 
@@ -106,8 +107,14 @@ class Expressions:
         return f"({value.text} != 0)"
 
     def integer(self, node: Node) -> Value:
-        """Return an expression whose value is an integer; raises PO0190."""
+        """Return an expression whose value is an integer; raises PO0190.
+
+        Unsigned sizes and counters are Python's integers in subscripts and bounds: where they would
+        wrap, the subscript is outside of its array.
+        """
+        before, self.is_position = self.is_position, True
         value = self.number(node)
+        self.is_position = before
         if value.number.is_float:
             message = f"`{self.unit.source(node)}` is a floating-point number"
             self.unit.refuse("PO0190", message, node, "count and subscript with integers")
@@ -241,7 +248,11 @@ class Expressions:
         if name in self.counters and name not in self.running:
             message = f"`{name}` counts a loop, and is read outside of it"
             self.unit.refuse("PO0194", message, node, "use another variable, set in the loop")
-        return Value(python_name(name), INDEX if name in self.affine else declared.number)
+        if name not in self.affine:
+            return Value(python_name(name), declared.number)
+        if declared.number.dtype.value.startswith("u") and not self.is_position:
+            return Value(f"{declared.number.numpy}({python_name(name)})", declared.number)
+        return Value(python_name(name), INDEX)
 
     def _pointed(self, node: Node) -> Value:
         argument = field(node, "argument")
@@ -278,6 +289,11 @@ class Expressions:
         if operator in ("&&", "||"):
             word = "and" if operator == "&&" else "or"
             return Value(f"({self.test(left)} {word} {self.test(right)})", INT, is_test=True)
+        if operator in _COMPARISONS and {left.type, right.type} <= {"identifier", "number_literal"}:
+            before, self.is_position = self.is_position, True  # nothing that could wrap
+            one, two = self.number(left), self.number(right)
+            self.is_position = before
+            return self.combined(operator, one, two, node)
         return self.combined(operator, self.number(left), self.number(right), node)
 
     def combined(self, operator: str, left: Value, right: Value, node: Node) -> Value:

@@ -83,6 +83,7 @@ class _Translator:
 
     def translated(self) -> Translated:
         """Return the function."""
+        self.variables.refuse_shadows()
         self._settle_integers()
         self._unfold()
         body = Statements(self.unit, self.variables, self.read).lines(self.region.statements)
@@ -161,6 +162,7 @@ class _Translator:
             if name in used
             and used[name].number.dtype.is_integer
             and used[name].number.dtype.size < 8
+            and used[name].number.dtype.value != "uint32"
         )
         return Translated(function, texts, nodes, tuple(arguments), tuple(fixed), unused, narrow)
 

@@ -18,7 +18,8 @@ from polyopt.cregion.syntax import Unit, field, is_inside, walk
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-INTEGERS = frozenset(("int32", "int64"))
+INTEGERS = frozenset(("int32", "int64", "uint32", "uint64"))
+"""Types of sizes and counters."""
 
 
 class Variables:
@@ -97,6 +98,29 @@ class Variables:
             if not declared.is_array and declared.number.dtype.value in INTEGERS:
                 found.add(name)
         return frozenset(found)
+
+    def refuse_shadows(self) -> None:
+        """Refuse names that stand for several variables, one visible where another one is."""
+        scopes: dict[str, list[Node]] = {}
+        for node in self.inside:
+            if node.type != "declaration":
+                continue
+            around = node.parent
+            assert around is not None
+            for declared in self.scope.declared_in(node):
+                for other in scopes.setdefault(declared.name, []):
+                    if _contains(other, around) or _contains(around, other):
+                        self._refuse_name(declared.name, declared.node)
+                scopes[declared.name].append(around)
+        for node in self.inside:
+            if node.type == "identifier":
+                known = scopes.get(self.unit.source(node))
+                if known and not any(_contains(scope, node) for scope in known):
+                    self._refuse_name(self.unit.source(node), node)
+
+    def _refuse_name(self, name: str, node: Node) -> None:
+        message = f"`{name}` is the name of several variables, of which this is another one"
+        self.unit.refuse("PO0190", message, node, "give each variable a name of its own")
 
     def refuse_left(self) -> None:
         """Refuse variables of the region and of its loops that anybody reads behind it."""
@@ -226,3 +250,7 @@ class Variables:
                 return True
             node = node.parent
         return True
+
+
+def _contains(outer: Node, inner: Node) -> bool:
+    return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stddef.h>
 #include <stdint.h>
 #define MAXI(a, b) ((a) > (b) ? (a) : (b))
 #define W 3
@@ -156,6 +157,18 @@ void functions(int n, const double *x, double *y, const float *u, float *v)
   for (int i = 0; i < n; i++) {
     y[i] = sqrt(fabs(x[i])) + floor(x[i]) * ceil(x[i]) + fmax(x[i], 0.5) - fmin(x[i], u[i]);
     v[i] = sqrtf(fabsf(u[i])) * 3 + u[i] / 3.0 - (float) x[i] + (int) x[i];
+  }
+#pragma endscop
+}
+
+void unsigned_counters(unsigned n, size_t m, double *x, unsigned *c, double A[n][m])
+{
+#pragma scop
+  for (unsigned i = 0; i < n; i++) {
+    x[i] = (i - 3) * 0.5 + (i > 2 ? i : 1);
+    c[i] = i * 3u - 5;
+    for (size_t j = 0; j < m; j++)
+      A[i][j] = A[i][j] * i - (double) (j - 2) / (j + 1);
   }
 #pragma endscop
 }

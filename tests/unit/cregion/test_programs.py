@@ -96,6 +96,8 @@ def cases(n: int):
     yield "two", [n, numbers(n + 1, 8, np.float32), numbers(n + 1, 9, np.float32)]
     yield "shifted", [1, n, numbers(n + 2, 10), numbers(n + 2, 11)]
     yield "plane", [n, numbers(4 * n, 12), 2]
+    fours = numbers(4 * n, 16)
+    yield "unsigned_counters", [n, 4, numbers(n, 15), np.zeros(n, np.uint32), fours]
     single = numbers(n, 15, np.float32)
     yield "functions", [n, numbers(n, 13), numbers(n, 14), single, single.copy()]
 
