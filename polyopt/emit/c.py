@@ -135,10 +135,8 @@ _ROUNDING = """\
 #endif
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
-#elif defined(__GNUC__)
-#pragma GCC optimize("fp-contract=off", "wrapv")
 #endif"""
-"""What makes the floating-point mode hold under other flags than polyopt's."""
+"""What keeps the roundings that were proven, as far as a text can."""
 
 # glibc's header has these for gcc only
 _MADE_COMPLEX = (
@@ -192,8 +190,8 @@ def _header(fn: LoopFunction, frame: Frame) -> str:
 
 
 _FLAGS = (
-    "Build without -ffast-math; the file switches contraction off by itself.  Compilers other than",
-    "gcc need -fwrapv, with which integers wrap as NumPy's do.",
+    "Build with -fwrapv -ffp-contract=off: integers wrap as NumPy's do, and the roundings of",
+    "floating-point numbers are those that were proven.",
 )
 
 
