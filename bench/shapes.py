@@ -142,9 +142,12 @@ def library(folder: Path, dtype: str) -> Callable[..., Any]:
     """Return the plain loops, compiled as a user would."""
     (folder / "loops.c").write_text(LOOPS)
     number = f"-DNUMBER={'float' if dtype == 'float32' else 'double'}"
-    flags = ("-O3", number, *target_flags(), "-ffast-math", "-shared", "-fPIC")
-    made = folder / "loops.so"
-    subprocess.run([compiler(), *flags, str(folder / "loops.c"), "-o", str(made)], check=True)
+    flags = ("-O3", number, *target_flags(), "-ffast-math", "-fPIC", "-c")
+    part, made = folder / "loops.o", folder / "loops.so"
+    subprocess.run([compiler(), *flags, str(folder / "loops.c"), "-o", str(part)], check=True)
+    # linked without `-ffast-math`: with it, gcc 12 adds a start-up routine that makes this whole
+    # process flush subnormal numbers to zero
+    subprocess.run([compiler(), "-shared", str(part), "-o", str(made)], check=True)
     found = ctypes.CDLL(str(made)).product
     found.restype = None
     return found

@@ -47,3 +47,9 @@ def test_wrong_results_are_noticed(dtype, tmp_path):
     assert shapes.timed("loops", Case("any", "A@B.T", (3, 4, 5)), dtype, loops) > 0
     with pytest.raises(AssertionError):
         shapes.timed("loops", Case("any", "A@B", (3, 4, 5)), dtype, lambda *_: None)
+
+
+@pytest.mark.toolchain
+def test_the_loops_leave_subnormal_numbers_alone(tmp_path):
+    shapes.library(tmp_path, "float64")
+    assert float("5e-324") * 1.0 > 0
