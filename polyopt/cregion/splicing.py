@@ -12,6 +12,17 @@ from collections.abc import Sequence
 from polyopt.cregion.compiling import Compiled
 from polyopt.cregion.syntax import Unit
 
+_HEAD = """\
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=off", "wrapv")
+#endif
+"""
+_FOOT = """\
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
+"""
 _DONE = """\
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +54,7 @@ def spliced(unit: Unit, text: str, regions: Sequence[Compiled]) -> str:
         done = "" if known else _DONE
         text = "\n\n".join((*compiled.helpers, compiled.source.text))
         body = _new_pieces(text, compiled.source.entry, known)
-        functions.setdefault(place, []).extend(f"{done}\n{body}".split("\n"))
+        functions.setdefault(place, []).extend(f"{_HEAD}{done}\n{body}{_FOOT}".split("\n"))
     changes += [(place, place - 1, new) for place, new in functions.items()]
     for first, last, new in sorted(changes, key=lambda change: change[0], reverse=True):
         lines[first - 1 : last] = new

@@ -135,8 +135,10 @@ _ROUNDING = """\
 #endif
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off", "wrapv")
 #endif"""
-"""What keeps the roundings that were proven, as far as a text can."""
+"""What makes the floating-point mode hold under other flags than polyopt's."""
 
 # glibc's header has these for gcc only
 _MADE_COMPLEX = (
@@ -190,8 +192,8 @@ def _header(fn: LoopFunction, frame: Frame) -> str:
 
 
 _FLAGS = (
-    "Build with -fwrapv -ffp-contract=off: integers wrap as NumPy's do, and the roundings of",
-    "floating-point numbers are those that were proven.",
+    "Build without -ffast-math; the file switches contraction off by itself.  Compilers other than",
+    "gcc need -fwrapv, with which integers wrap as NumPy's do.",
 )
 
 

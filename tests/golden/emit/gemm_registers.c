@@ -9,6 +9,8 @@
 #endif
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off", "wrapv")
 #endif
 
 #ifdef PO_STOPS

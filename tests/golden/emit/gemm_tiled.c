@@ -15,6 +15,8 @@
 #endif
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off", "wrapv")
 #endif
 
 static inline int64_t po_min(int64_t a, int64_t b)

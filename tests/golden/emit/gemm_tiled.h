@@ -10,8 +10,8 @@ extern "C" {
 /*
  * Returns 0, or 1 when there is no memory for temporaries.
  *
- * Build with -fwrapv -ffp-contract=off: integers wrap as NumPy's do, and the roundings of
- * floating-point numbers are those that were proven.
+ * Build without -ffast-math; the file switches contraction off by itself.  Compilers other than
+ * gcc need -fwrapv, with which integers wrap as NumPy's do.
  */
 int polyopt_gemm(int64_t N, int64_t M, int64_t K, double alpha_, double *C, const double *A,
     const double *B);

@@ -35,6 +35,8 @@ typedef unsigned char __mmask8;
 #endif
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off", "wrapv")
 #endif
 
 typedef double po_f64x8 __attribute__((vector_size(64)));

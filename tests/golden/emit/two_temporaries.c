@@ -13,6 +13,8 @@
 #endif
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off", "wrapv")
 #endif
 
 static inline size_t po_bytes(size_t bytes, int64_t n)

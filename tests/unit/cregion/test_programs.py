@@ -51,8 +51,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[ctypes.CDLL, ctypes.
     folder = tmp_path_factory.mktemp("regions")
     (folder / "after.c").write_text(optimized(PROGRAMS))
     (folder / "before.c").write_text(PROGRAMS.read_text())
-    strict = ("-O3", "-march=native", "-fopenmp", "-fwrapv", "-ffp-contract=off")
-    strict = (*strict, "-Wall", "-Werror", "-Wno-parentheses")
+    strict = ("-O3", "-march=native", "-fopenmp", "-Wall", "-Werror", "-Wno-parentheses")
     return library(folder / "before.c", "-O2"), library(folder / "after.c", *strict)
 
 
