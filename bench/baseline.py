@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from bench.descendants import run_to_end
 from bench.levels import target_flags
 from workloads import Workload
 
 SOURCES = Path(__file__).parent / "baseline"
 EXACT = ("-ffp-contract=off",)
+COMPILE_SECONDS = 120.0  # that a C compiler may take for one program
 
 
 class NoCompiler(Exception):
@@ -56,7 +58,10 @@ def build(workload: Workload, folder: Path, more: tuple[str, ...] = ()) -> Path:
     library = folder / f"{stem}{''.join(chosen)}.so"
     command = [compiler(), *chosen, "-shared", "-fPIC", "-o", str(library)]
     command += [str(_source(workload)), "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        done = run_to_end(command, COMPILE_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise NoCompiler(f"gcc took more than {COMPILE_SECONDS:.0f} s on {stem}.c") from None
     if done.returncode != 0:
         first = (done.stderr.strip().splitlines() or ["no message"])[0]
         raise NoCompiler(f"gcc failed on {stem}.c: {first}")

@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from bench.keep import NOWHERE, Keeper
+from bench.loop import PATIENCE
 from bench.records import Kind, Measurement, Report, Request, Status, WorkloadResult
 from bench.run import run
 from bench.table import failures, grid, three_digits
 
-REPEAT, BUDGET = 3, 5.0
+REPEAT, SECONDS = 3, 5.0  # of samples, for one implementation
 
 
 def compare(
@@ -20,13 +22,25 @@ def compare(
     dataset: str,
     threads: int | None = None,
     say: Callable[[str], None] = lambda _: None,
+    keeper: Keeper = NOWHERE,
+    budget: float | None = None,
+    patience: float = PATIENCE,
 ) -> Report:
     """Check and time polyopt, with one thread and with `threads`, and NumPy."""
     most = threads or len(os.sched_getaffinity(0))
     counts = tuple(sorted({1, most}))
-    return run(
-        Request(names, dataset, counts, repeat=REPEAT, budget=BUDGET, timeout=600.0, gcc=False), say
+    request = Request(
+        names,
+        dataset,
+        counts,
+        repeat=REPEAT,
+        seconds=SECONDS,
+        budget=budget,
+        patience=patience,
+        timeout=600.0,
+        gcc=False,
     )
+    return run(request, say, keeper)
 
 
 def render(report: Report) -> str:

@@ -21,7 +21,7 @@ NAMES = ("gemm", "jacobi-2d")
 
 def main() -> int:
     """Run the demonstration; return the exit code."""
-    request = Request(names=NAMES, dataset="LARGE", forms=("loops",), repeat=3, budget=8.0)
+    request = Request(names=NAMES, dataset="LARGE", forms=("loops",), repeat=3, seconds=8.0)
     print("gemm and jacobi-2d at LARGE: NumPy, plain C under gcc, polyopt", flush=True)
     try:
         report = run(request, lambda line: print(f"  {line} ...", flush=True))

@@ -17,6 +17,11 @@ from bench import levels
 from bench.baseline import compiler, flags
 from bench.process import ROOT
 
+VARIABLES = (
+    "OMP_", "GOMP_", "KMP_", "OPENBLAS_", "MKL_", "BLIS_", "NUMBA_", "XLA_", "JAX_", "TORCH_",
+    "ATEN_", "POLYOPT_MACHINE", "MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD", "CFLAGS",
+)  # fmt: skip
+
 
 def describe() -> dict[str, Any]:
     """Return the environment of a run."""
@@ -34,11 +39,21 @@ def describe() -> dict[str, Any]:
         },
         "compiler": _output(compiler(), "--version").partition("\n")[0],
         "flags": list(flags()),
+        "variables": variables(),
         "versions": {
             "python": platform.python_version(),
             **{name: _version(name) for name in ("numpy", "islpy", "polyopt")},
         },
     }
+
+
+def variables() -> dict[str, str]:
+    """Return the variables of the environment that change how compilers and libraries work.
+
+    Of paths, the last part alone.
+    """
+    found = sorted(os.environ.items())
+    return {name: Path(text).name for name, text in found if name.startswith(VARIABLES)}
 
 
 def _commit() -> str:

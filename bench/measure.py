@@ -10,11 +10,14 @@ import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from math import ceil
 from pathlib import Path
 
 from bench import baseline
-from bench.process import WorkerFailure, WorkerProcess
+from bench.baseline import NoCompiler
+from bench.budget import Deadline
+from bench.process import NEVER, WorkerFailure, WorkerProcess
 from bench.records import Implementation, Kind, Measurement, Request, Status, WorkloadResult
 from workloads import DATASETS, Workload
 
@@ -46,9 +49,10 @@ class Lane:
     used: float = 0.0
     samples: list[float] = field(default_factory=list)
 
-    def fail(self, failure: WorkerFailure) -> None:
+    def fail(self, failure: Exception) -> None:
         """Take the implementation out of the run."""
-        self.status, self.message = failure.status, str(failure)
+        self.status = failure.status if isinstance(failure, WorkerFailure) else Status.REFUSED
+        self.message = str(failure)
 
     def result(self) -> Measurement:
         """Return what was found."""
@@ -84,7 +88,13 @@ def uses_gcc(workload: Workload, request: Request) -> bool:
     return request.gcc and baseline.has(workload)
 
 
-def measure(workload: Workload, request: Request, say: Say) -> WorkloadResult:
+def measure(
+    workload: Workload,
+    request: Request,
+    say: Say,
+    deadline: Deadline = NEVER,
+    busy: float = 0.0,
+) -> WorkloadResult:
     """Run one workload, at its largest data set where it lacks the one asked for."""
     dataset = min(request.dataset, max(workload.sizes, key=rank), key=rank)
     sizes = workload.at(dataset)
@@ -93,18 +103,19 @@ def measure(workload: Workload, request: Request, say: Say) -> WorkloadResult:
     small = check_sizes(workload, sizes)
     with tempfile.TemporaryDirectory(prefix="polyopt-bench-") as name, ExitStack() as stack:
         folder = Path(name)
+        start = partial(WorkerProcess, timeout=request.timeout, deadline=deadline)
         lanes = [
-            Lane(i, stack.enter_context(WorkerProcess(i, request.timeout)), sizes=dict(sizes))
+            Lane(i, stack.enter_context(start(i)), sizes=dict(sizes))
             for i in implementations(workload, request)
         ]
         _load(workload, lanes, folder, request, say)
-        _check(workload, lanes, small, folder)
-        if uses_gcc(workload, request) and (
+        _check(workload, lanes, small, folder, say)
+        if (uses_gcc(workload, request) and request.fp == "strict") and (
             request.bitwise or workload.flops(small) <= EXACT_FLOPS
         ):
-            _compare_bits(workload, lanes, small, folder, request)
+            _compare_bits(workload, lanes, small, folder, start)
         _warm_up(workload, lanes, small, sizes, folder, say)
-        _time(lanes, request)
+        _time(lanes, request, deadline)
         return WorkloadResult(
             workload.name,
             dataset,
@@ -113,6 +124,7 @@ def measure(workload: Workload, request: Request, say: Say) -> WorkloadResult:
             workload.flops(sizes),
             workload.bound(sizes),
             tuple(lane.result() for lane in lanes),
+            busy,
         )
 
 
@@ -138,19 +150,28 @@ def _alive(lanes: list[Lane]) -> list[Lane]:
 
 
 def _load(workload: Workload, lanes: list[Lane], folder: Path, request: Request, say: Say) -> None:
-    library = str(baseline.build(workload, folder)) if uses_gcc(workload, request) else ""
     for lane in lanes:
         try:
+            library = ""
+            if lane.implementation.kind is Kind.GCC:
+                library = str(baseline.build(workload, folder))
             lane.compile_seconds = lane.process.load(workload.name, library)
-        except WorkerFailure as failure:
+        except (NoCompiler, WorkerFailure) as failure:
             lane.fail(failure)
             say(f"{workload.name}: {lane.implementation}: {failure}")
 
 
-def _check(workload: Workload, lanes: list[Lane], small: Sizes, folder: Path) -> None:
-    """Compare everybody with NumPy's reference."""
+def _check(workload: Workload, lanes: list[Lane], small: Sizes, folder: Path, say: Say) -> None:
+    """Compare everybody with NumPy's reference; without one, nobody is timed."""
     path = str(folder / "reference.npz")
-    lanes[0].process.ask(do="reference", sizes=small, path=path)
+    try:
+        lanes[0].process.ask(do="reference", sizes=small, path=path)
+    except WorkerFailure as failure:
+        say(f"{workload.name}: the NumPy reference: {failure}")
+        for lane in _alive(lanes):
+            lane.status = Status.UNCHECKED
+            lane.message = f"the NumPy reference: {failure.status.value}: {failure}"
+        return
     bound = workload.bound(small)
     for lane in _alive(lanes):
         _compare(lane, small, path, bound, "the NumPy reference")
@@ -186,19 +207,25 @@ def _check_contract(workload: Workload, lane: Lane) -> None:
 
 
 def _compare_bits(
-    workload: Workload, lanes: list[Lane], small: Sizes, folder: Path, request: Request
+    workload: Workload,
+    lanes: list[Lane],
+    small: Sizes,
+    folder: Path,
+    start: Callable[[Implementation], WorkerProcess],
 ) -> None:
-    """Compare strict explicit loops with the C loops compiled without contraction."""
-    if request.fp != "strict":
-        return
+    """Compare explicit loops with the C loops compiled without contraction."""
     path = str(folder / "exact.npz")
-    exact = str(baseline.build(workload, folder, baseline.EXACT))
-    with WorkerProcess(Implementation(Kind.GCC), request.timeout) as process:
-        process.load(workload.name, exact)
-        process.ask(do="save", sizes=small, path=path)
-    for lane in _alive(lanes):
-        if lane.implementation.form != "loops":
-            continue
+    own = [lane for lane in _alive(lanes) if lane.implementation.form == "loops"]
+    try:
+        exact = str(baseline.build(workload, folder, baseline.EXACT))
+        with start(Implementation(Kind.GCC)) as process:
+            process.load(workload.name, exact)
+            process.ask(do="save", sizes=small, path=path)
+    except (NoCompiler, WorkerFailure) as failure:
+        for lane in own:
+            lane.status, lane.message = Status.UNCHECKED, f"the loops in source order: {failure}"
+        return
+    for lane in own:
         try:
             lane.bitwise = lane.process.ask(do="bitwise", sizes=small, path=path)["same"]
         except WorkerFailure as failure:
@@ -240,11 +267,12 @@ def _warm_up(
         lane.used = 0.0 if lane is numpy else lane.last
 
 
-def _time(lanes: list[Lane], request: Request) -> None:
+def _time(lanes: list[Lane], request: Request, deadline: Deadline) -> None:
     """Take samples in turn until each has enough or has used up its time."""
     for _ in range(request.repeat):
         for lane in _alive(lanes):
-            if lane.samples and lane.used + lane.last > request.budget:
+            left = min(request.seconds - lane.used, deadline.left())
+            if lane.samples and lane.last > left:
                 continue
             calls = max(1, min(50, ceil(SAMPLE_SECONDS / max(lane.last, 1e-7))))
             try:

@@ -19,6 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench.budget import Deadline
+from bench.descendants import end_tree
 from bench.records import Implementation, Status
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+NEVER = Deadline()
 DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
@@ -33,6 +36,29 @@ def end_with_driver() -> None:
     """Let this process be killed when its driver ends: a stopped one would not notice."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(DEATH_SIGNAL, signal.SIGKILL)
+
+
+def environment_of(python: str, threads: int) -> dict[str, str]:
+    """Return the environment of a worker: the user's, as if that Python's were activated.
+
+    Counts of threads are set where not all cores are asked for; otherwise every library chooses
+    for itself, as it does for its users.  A peer in an environment of its own does not see the
+    packages of the project's.
+    """
+    is_all = threads == len(os.sched_getaffinity(0))
+    found = {name: text for name, text in os.environ.items() if name not in THREADS}
+    found |= {} if is_all else dict.fromkeys(THREADS, str(threads))
+    if python == sys.executable:
+        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        return {**found, "PYTHONPATH": os.pathsep.join(paths)}
+    home = Path(python).parent
+    found.pop("PYTHONHOME", None)
+    return {
+        **found,
+        "PYTHONPATH": str(ROOT),
+        "VIRTUAL_ENV": str(home.parent),
+        "PATH": os.pathsep.join([str(home), os.environ.get("PATH", os.defpath)]),
+    }
 
 
 class WorkerFailure(Exception):
@@ -44,35 +70,39 @@ class WorkerFailure(Exception):
 
 
 class Conversation:
-    """A running process that answers commands; a context manager that ends it."""
+    """A running process that answers commands; a context manager that ends it.
+
+    It leads a group of its own, so that Ctrl-C reaches the driver alone, which ends it together
+    with the compilers it has started.  An answer must come within `timeout` seconds and before
+    the `deadline` of its program.
+    """
 
     def __init__(
-        self, threads: int, timeout: float, module: str, python: str = sys.executable
+        self,
+        threads: int,
+        timeout: float,
+        module: str,
+        python: str = sys.executable,
+        deadline: Deadline = NEVER,
     ) -> None:
-        count = str(threads)
-        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment = {
-            **os.environ,
-            **dict.fromkeys(THREADS, count),
-            "PYTHONPATH": os.pathsep.join(paths),
-        }
         self.timeout = timeout
+        self.deadline = deadline
         self.process = subprocess.Popen(
             [python, "-m", module],
             cwd=ROOT,
-            env=environment,
+            env=environment_of(python, threads),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             bufsize=1,
+            start_new_session=True,
         )
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        self.process.wait()
+        end_tree(self.process)
         for stream in (self.process.stdin, self.process.stdout):
             # a command that a dead worker did not read is still in the buffer
             with suppress(BrokenPipeError):
@@ -100,9 +130,12 @@ class Conversation:
         stdout = self.process.stdout
         assert stdout is not None
         try:
-            ready, _, _ = select.select([stdout], [], [], self.timeout)
+            seconds = min(self.timeout, self.deadline.left())
+            ready, _, _ = select.select([stdout], [], [], seconds)
             if not ready:
-                raise WorkerFailure(Status.TIMEOUT, f"no answer in {self.timeout:.0f} s")
+                end_tree(self.process)  # its compiler must not run while others are timed
+                reason = "" if seconds == self.timeout else ", when its time was used up"
+                raise WorkerFailure(Status.TIMEOUT, f"no answer in {seconds:.0f} s{reason}")
             line = stdout.readline()
             if not line:
                 raise self._crash()
@@ -114,15 +147,18 @@ class Conversation:
         return reply
 
     def _crash(self) -> WorkerFailure:
-        code = self.process.wait()
+        end_tree(self.process)
+        code = self.process.returncode
         return WorkerFailure(Status.WRONG, f"the process ended with code {code}")
 
 
 class WorkerProcess(Conversation):
     """A running worker of the short comparison."""
 
-    def __init__(self, implementation: Implementation, timeout: float) -> None:
-        super().__init__(implementation.threads, timeout, "bench.worker")
+    def __init__(
+        self, implementation: Implementation, timeout: float, deadline: Deadline = NEVER
+    ) -> None:
+        super().__init__(implementation.threads, timeout, "bench.worker", deadline=deadline)
         self.implementation = implementation
 
     def load(self, workload: str, library: str = "") -> float | None:

@@ -5,7 +5,7 @@ In: nothing.  Out: `Implementation`, `Measurement`, `WorkloadResult`, `Request`,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import Enum, unique
 from statistics import median
@@ -30,6 +30,10 @@ class Status(Enum):
     REFUSED = "refused"  # an error was raised instead of a result
     TIMEOUT = "timeout"
     SLOW = "slow"  # one run would use up the time of all
+    UNCHECKED = "unchecked"  # what it would be compared with failed
+
+
+FAILURES = (Status.REFUSED, Status.TIMEOUT, Status.UNCHECKED)  # of which the exit code is 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +55,12 @@ class Implementation:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to run.  `budget` is the time in seconds one implementation may use per workload.
+    """What to run.
 
-    Without `gcc`, or for a workload that is not there in C, NumPy alone is compared with.
+    `seconds`: of samples, for one implementation of one workload.  `budget`: seconds for the whole
+    run, compiling included, None without a limit.  `patience`: seconds to wait for a quiet machine
+    before a workload.  Without `gcc`, or for a workload that is not there in C, NumPy alone is
+    compared with.
     """
 
     names: tuple[str, ...]
@@ -62,7 +69,9 @@ class Request:
     forms: tuple[str, ...] = ("loops", "numpy")
     fp: str = "strict"
     repeat: int = 5
-    budget: float = 15.0
+    seconds: float = 15.0
+    budget: float | None = None
+    patience: float = 10.0
     timeout: float = 300.0
     bitwise: bool = False
     steps: int | None = None
@@ -104,7 +113,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadResult:
-    """All implementations of one workload."""
+    """All implementations of one workload; `busy`: the cores that others used before."""
 
     name: str
     dataset: str
@@ -113,6 +122,7 @@ class WorkloadResult:
     flops: int
     bound: float
     measurements: tuple[Measurement, ...]
+    busy: float = 0.0
 
     def seconds(self, kind: Kind) -> float | None:
         """Return the median time of NumPy or of gcc."""
@@ -131,20 +141,22 @@ class WorkloadResult:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole run; `environment` holds date, commit, machine, compiler and versions."""
+    """A run; `environment` holds date, commit, machine, compiler and versions.
+
+    `signal`: the number of the signal that ended it early.
+    """
 
     request: Request
     environment: Mapping[str, Any]
     results: tuple[WorkloadResult, ...]
     notes: tuple[str, ...] = field(default=())
+    signal: int = 0
 
     @property
     def exit_code(self) -> int:
-        """4 when a result was wrong, 1 when something was refused or took too long, else 0."""
+        """128 and the signal; 4 when a result was wrong, 1 when one is missing, else 0."""
         found = {m.status for r in self.results for m in r.measurements}
-        if Status.WRONG in found:
-            return 4
-        return 1 if found & {Status.REFUSED, Status.TIMEOUT} else 0
+        return code_of(found, self.signal)
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as JSON values."""
@@ -157,6 +169,16 @@ class Report:
         }
 
 
+def code_of(found: Iterable[Status], signal: int) -> int:
+    """Return the exit code of a run that found these, or was ended by a signal."""
+    if signal:
+        return 128 + signal
+    states = set(found)
+    if Status.WRONG in states:
+        return 4
+    return 1 if states.intersection(FAILURES) else 0
+
+
 def _result_json(result: WorkloadResult) -> dict[str, Any]:
     return {
         "name": result.name,
@@ -165,6 +187,7 @@ def _result_json(result: WorkloadResult) -> dict[str, Any]:
         "check_sizes": dict(result.check_sizes),
         "flops": result.flops,
         "bound": result.bound,
+        "busy": result.busy,
         "implementations": [_measurement_json(result, m) for m in result.measurements],
     }
 

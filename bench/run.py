@@ -1,49 +1,75 @@
 """Run the comparison: command line, loop over workloads, table and JSON.
 
-In: a `Request` (or a command line).  Out: a `Report`, and the exit code 0, 1, 2, 3 or 4.
+In: a `Request` (or a command line).  Out: a `Report`, and the exit code 0, 1, 2, 3 or 4, or
+128 and the number of the signal that ended it.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 import workloads
 from bench.baseline import NoCompiler
+from bench.budget import Deadline
 from bench.environment import describe
+from bench.keep import NOWHERE, Keeper
+from bench.loop import PATIENCE, Loop
 from bench.measure import measure
-from bench.records import Report, Request
-from bench.table import render
+from bench.quiet import is_busy
+from bench.records import Kind, Report, Request, WorkloadResult
+from bench.table import render, three_digits
 
 RESULTS = Path(__file__).parent / "results"
+BUSY_NOTE = "Other programs kept cores busy before these, so do not trust their times: {}."
 
 
-def run(request: Request, say: Callable[[str], None] = lambda _: None) -> Report:
-    """Check and time the requested workloads one after the other; an interrupt ends it early."""
-    environment = describe()
-    notes = state_notes(environment)
-    results = []
-    try:
-        for name in request.names:
-            say(f"{name} at {request.dataset}")
-            results.append(measure(workloads.get(name), request, say))
-    except KeyboardInterrupt:
-        notes += (f"Interrupted: {len(results)} of {len(request.names)} workloads were measured.",)
-    return Report(request, environment, tuple(results), notes)
+def run(
+    request: Request, say: Callable[[str], None] = lambda _: None, keeper: Keeper = NOWHERE
+) -> Report:
+    """Check and time the requested workloads one after the other.
+
+    A signal or the end of the budget ends the run early.  After each workload its row is said and
+    the run so far is kept.
+    """
+    report = Report(request, describe(), ())
+
+    def one(name: str, deadline: Deadline, busy: float) -> None:
+        nonlocal report
+        result = measure(workloads.get(name), request, say, deadline, busy)
+        for line in rows(result):
+            say(f"  {line}")
+        report = replace(report, results=(*report.results, result))
+        so_far = f"Unfinished: {len(report.results)} of {len(request.names)} workloads so far."
+        keeper.keep(replace(report, notes=(*report.notes, so_far)).as_json(), say)
+
+    loop = Loop(request.names, "workloads", one, say, request.budget, request.patience)
+    ended = loop.run()
+    notes = (*report.notes, *busy_notes(report.results), *filter(None, [ended.note]))
+    return replace(report, notes=notes, signal=ended.signal)
 
 
-def state_notes(environment: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what a reader must know about the machine's state."""
-    load, cores = environment["machine"]["load"], environment["machine"]["cores"]
-    if load < 0.25 * cores:
-        return ()
-    return (
-        f"The machine was busy (load {load} on {cores} cores at the start): do not trust times.",
-    )
+def rows(result: WorkloadResult) -> list[str]:
+    """Return a line for each implementation of a workload, as it is told when it was measured."""
+    lines = []
+    for m in result.measurements:
+        time = m.status.value if m.seconds is None else f"{three_digits(1e3 * m.seconds)} ms"
+        ratio = result.ratio(m, Kind.NUMPY) if m.implementation.kind is Kind.POLYOPT else None
+        lines.append(
+            f"{result.name} {m.implementation}: {time}"
+            + ("" if ratio is None else f", {ratio:.2f} times as fast as numpy")
+        )
+    return lines
+
+
+def busy_notes(results: Sequence[WorkloadResult]) -> tuple[str, ...]:
+    """Name the workloads before which other programs kept cores busy."""
+    found = [f"{r.name} ({r.busy:.1f})" for r in results if is_busy(r.busy)]
+    return (BUSY_NOTE.format(", ".join(found)),) if found else ()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -56,37 +82,49 @@ def main(argv: Sequence[str] | None = None) -> int:
         forms=tuple(options.forms),
         fp=options.fp,
         repeat=options.repeat,
+        seconds=options.seconds,
         budget=options.budget,
+        patience=options.wait,
         timeout=options.timeout,
         bitwise=options.bitwise,
         steps=options.steps,
     )
     say = (lambda _: None) if options.quiet else _to_stderr
+    keeper = Keeper(_target(options, request))
     try:
-        report = run(request, say)
+        keeper.prepare()
+    except OSError as error:
+        return _unwritable(keeper, error)
+    try:
+        report = run(request, say, keeper)
     except NoCompiler as error:
         print(f"bench: {error}", file=sys.stderr)
         return 3
     print(render(report))
-    target = _target(options, report)
-    if target is not None:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(json.dumps(report.as_json(), indent=1) + "\n")
+    try:
+        keeper.write(report.as_json())
+    except OSError as error:
+        return _unwritable(keeper, error)
     return report.exit_code
+
+
+def _unwritable(keeper: Keeper, error: OSError) -> int:
+    print(f"bench: {keeper.path} cannot be written: {error.strerror}", file=sys.stderr)
+    return 2
 
 
 def _to_stderr(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _target(options: argparse.Namespace, report: Report) -> Path | None:
+def _target(options: argparse.Namespace, request: Request) -> Path | None:
     """Return where the JSON goes: the file asked for, or a new one in results/."""
     if options.json is not None:
         return Path(options.json)
     if not options.save:
         return None
-    stamp = str(report.environment["date"])[:19].replace(":", "").replace("T", "-")
-    return RESULTS / f"{report.request.dataset.lower()}-{stamp}.json"
+    stamp = datetime.now(timezone.utc).strftime("%Y-%m-%d-%H%M%S")
+    return RESULTS / f"{request.dataset.lower()}-{stamp}.json"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -103,7 +141,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--forms", type=_forms, default=("loops", "numpy"), help="loops,numpy (default: both)")
     add("--fp", choices=("strict", "reassociate", "fast"), default="strict")
     add("--repeat", type=_count, default=5, help="samples of each implementation (default: 5)")
-    add("--budget", type=float, default=15.0, help="seconds for the samples of one (default: 15)")
+    add("--seconds", type=float, default=15.0, help="for the samples of one (default: 15)")
+    add("--budget", type=float, help="seconds for the run, compiling included (default: no limit)")
+    add("--wait", type=float, default=PATIENCE, help="seconds for a quiet machine (default: 10)")
     add("--timeout", type=float, default=300.0, help="seconds one call may take (default: 300)")
     add("--steps", type=_count, help="at most this many time steps in time loops")
     add("--bitwise", action="store_true", help="compare bit by bit with C at every size")

@@ -155,9 +155,11 @@ def outside(kernel: Any, arguments: Arguments) -> list[str]:  # noqa: ANN401
 
 
 def save(path: str, arrays: Arguments) -> None:
-    """Write arrays for other workers to compare with."""
-    with open(path, "wb") as file:
+    """Write arrays for other workers to compare with; the file is whole once it is there."""
+    staged = f"{path}.{os.getpid()}"
+    with open(staged, "wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
+    os.replace(staged, path)
 
 
 def main() -> None:

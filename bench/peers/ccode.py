@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from bench.baseline import SOURCES, NoCompiler
+from bench.baseline import COMPILE_SECONDS, SOURCES, NoCompiler
+from bench.descendants import run_to_end
 from bench.levels import target_flags, wide_flags
 from bench.peers.folder import digest, store
 from workloads import Workload
@@ -91,8 +92,10 @@ def flags(peer: str, dtype: str, fp: str) -> tuple[str, ...]:
     return (*BASE, *target_flags(), *wide, *openmp, *kind.extra, *mode, *real)
 
 
-def build(workload: Workload, peer: str, dtype: str, fp: str) -> Path:
-    """Compile the loops of `workload`, or take what was compiled before.
+def build(
+    workload: Workload, peer: str, dtype: str, fp: str, seconds: float = COMPILE_SECONDS
+) -> Path:
+    """Compile the loops of `workload` in `seconds` at most, or take what was compiled before.
 
     Linked apart, without the fast flags: with them gcc adds code that flushes subnormal numbers of
     the whole process to zero as soon as the library is loaded.
@@ -108,16 +111,20 @@ def build(workload: Workload, peer: str, dtype: str, fp: str) -> Path:
         return library
     fresh = library.with_suffix(f".{os.getpid()}")
     code = Path(f"{fresh}.o")
-    _run(peer, text, [*command, "-o", str(code), str(text)])
+    most = min(seconds, COMPILE_SECONDS)
+    _run(peer, text, [*command, "-o", str(code), str(text)], most)
     plain = [flag for flag in chosen if flag not in FAST]
-    _run(peer, text, [path, *plain, "-shared", "-o", str(fresh), str(code), "-lm"])
+    _run(peer, text, [path, *plain, "-shared", "-o", str(fresh), str(code), "-lm"], most)
     code.unlink()
     fresh.rename(library)
     return library
 
 
-def _run(peer: str, text: Path, command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def _run(peer: str, text: Path, command: list[str], seconds: float) -> None:
+    try:
+        done = run_to_end(command, seconds)
+    except subprocess.TimeoutExpired:
+        raise NoCompiler(f"{peer} took more than {seconds:.0f} s on {text.name}") from None
     if done.returncode != 0:
         lines = [line for line in done.stderr.splitlines() if "error" in line] or ["no message"]
         raise NoCompiler(f"{peer} failed on {text.name}: {lines[0]}")

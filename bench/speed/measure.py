@@ -23,11 +23,13 @@ import numpy as np
 import workloads
 from bench import levels
 from bench.baseline import NoCompiler
+from bench.budget import Deadline
+from bench.keep import Keeper
 from bench.measure import SAMPLE_SECONDS, check_sizes, rank
 from bench.peers import ccode, registry
 from bench.peers.folder import digest, store
 from bench.peers.prints import fingerprint
-from bench.process import Conversation, WorkerFailure
+from bench.process import NEVER, Conversation, WorkerFailure
 from bench.records import Status
 from bench.speed.limits import Limits
 from bench.speed.records import Cell, CellResult, Entrant, Outcome
@@ -41,7 +43,12 @@ LONGEST = 12.0  # seconds of one run; who needs more is not timed
 PART = 2.0  # seconds that are timed of a time loop that would take longer
 LEAST, MOST = 3, 9  # samples
 FAR = 6.0  # who takes so many times as long as the best is timed once
+PASSING = (Status.TIMEOUT, Status.UNCHECKED)  # may be otherwise in the next run
 SETTLE = 0.03  # seconds until the threads of the one before no longer wait busily
+
+
+class NoReference(WorkerFailure):
+    """What results are compared with could not be computed."""
 
 
 @dataclass(slots=True)
@@ -80,6 +87,7 @@ class Session:
     judge: Conversation  # NumPy, which computes what is expected
     lanes: list[Lane]
     say: Say
+    deadline: Deadline = NEVER
 
     @property
     def alive(self) -> list[Lane]:
@@ -95,9 +103,15 @@ def entrants(cell: Cell, workload: Workload, peers: tuple[str, ...]) -> tuple[En
 
 
 def measure(
-    cell: Cell, peers: tuple[str, ...], seconds: float, limits: Limits | None, say: Say
+    cell: Cell,
+    peers: tuple[str, ...],
+    seconds: float,
+    limits: Limits | None,
+    say: Say,
+    deadline: Deadline = NEVER,
+    busy: float = 0.0,
 ) -> CellResult:
-    """Check and time one cell in about `seconds`; with 0 only check."""
+    """Check and time one cell; samples take about `seconds`, with 0 it is only checked."""
     workload = replace(workloads.get(cell.workload), dtype=np.dtype(cell.dtype))
     dataset = min(cell.dataset, max(workload.sizes, key=rank), key=rank)
     sizes = workload.at(dataset)
@@ -107,22 +121,22 @@ def measure(
             python = registry.interpreter(peer)
             seconds = TIMEOUT if peer in registry.IN_PROJECT else PATIENCE
             return stack.enter_context(
-                Conversation(cell.threads, seconds, "bench.speed.worker", python)
+                Conversation(cell.threads, seconds, "bench.speed.worker", python, deadline)
             )
 
         lanes = [Lane(e, start(e.peer), sizes=dict(sizes)) for e in entrants(cell, workload, peers)]
-        session = Session(cell, workload, sizes, start("numpy"), lanes, say)
+        session = Session(cell, workload, sizes, start("numpy"), lanes, say, deadline)
         _load(session)
         moved = _check(session)
         if seconds > 0:
             _warm_up(session)
-            _time(session, seconds)
-        limit, bound_by = (None, "") if limits is None else limits.of(
+            _time(session, min(seconds, deadline.left()))
+        limit, bound_by = (None, "") if limits is None or not moved else limits.of(
             cell, workload.flops(sizes), moved
         )  # fmt: skip
         return CellResult(
             cell, sizes, workload.flops(sizes), moved, limit, bound_by,
-            tuple(lane.outcome() for lane in lanes),
+            tuple(lane.outcome() for lane in lanes), busy,
         )  # fmt: skip
 
 
@@ -135,13 +149,25 @@ def _load(session: Session) -> None:
         try:
             library = ""
             if peer in ccode.C_PEERS:
-                library = str(ccode.build(session.workload, peer, cell.dtype, cell.fp))
+                left = session.deadline.left()
+                library = str(ccode.build(session.workload, peer, cell.dtype, cell.fp, left))
             lane.process.send(**_loading(cell, lane.entrant, library))
         except (NoCompiler, WorkerFailure) as failure:
             lane.fail(failure)
-    session.judge.receive()
+    try:
+        session.judge.receive()
+    except WorkerFailure as failure:
+        _unchecked(session, failure)
     for lane in session.alive:
         _guarded(session, lane, lane.process.receive)
+
+
+def _unchecked(session: Session, failure: WorkerFailure) -> None:
+    """Take everybody out of the run: what they would be compared with is missing."""
+    session.say(f"{session.cell}: NumPy's reference: {failure.status.value}: {failure}")
+    for lane in session.alive:
+        lane.status = Status.UNCHECKED
+        lane.message = f"NumPy's reference: {failure.status.value}: {failure}"
 
 
 def _loading(cell: Cell, entrant: Entrant, library: str) -> dict[str, Any]:
@@ -169,28 +195,39 @@ def _guarded(
 
 
 def _check(session: Session) -> int:
-    """Compare everybody with what is expected; return the bytes that must be moved."""
+    """Compare everybody with what is expected; return the bytes that must be moved.
+
+    A check that could not be made, or ended with the time, is made again in a later run.
+    """
     small = check_sizes(session.workload, session.sizes)
     record = store("checks") / f"{digest(session.cell, levels.name())}.json"
     kept = json.loads(record.read_text()) if record.is_file() else {}
     moved = kept.get("moved")
-    if moved is None:
-        moved = session.judge.ask(do="moved", sizes=session.sizes)["moved"]
     passed = dict(kept.get("passed", {}))
     for lane in session.alive:
         mark = fingerprint(lane.entrant.peer, session.workload)
         known = passed.get(str(lane.entrant))
         if known is None or known["mark"] != mark:
-            _judge(session, lane, small)
-            passed[str(lane.entrant)] = {"mark": mark, **_kept(lane)}
+            try:
+                _judge(session, lane, small)
+            except NoReference as failure:
+                _unchecked(session, failure)
+                break
+            if lane.status not in PASSING:
+                passed[str(lane.entrant)] = {"mark": mark, **_kept(lane)}
         else:
             lane.status, lane.sizes = Status(known["status"]), known["sizes"]
             lane.message, lane.error, lane.against = (
                 known[name] for name in ("message", "error", "against")
             )
             lane.fraction, lane.last = known["fraction"], known["last"]
-    record.write_text(json.dumps({"moved": moved, "passed": passed}, indent=1))
-    return int(moved)
+    if moved is None and session.alive:
+        try:
+            moved = session.judge.ask(do="moved", sizes=session.sizes)["moved"]
+        except WorkerFailure as failure:
+            session.say(f"{session.cell}: bytes moved: {failure.status.value}: {failure}")
+    Keeper(record).write({"moved": moved, "passed": passed})
+    return int(moved or 0)
 
 
 def _kept(lane: Lane) -> dict[str, Any]:
@@ -260,7 +297,10 @@ def _reference(session: Session, sizes: Sizes) -> Path:
     """Return the file with the results of NumPy's reference."""
     path = _expected(session, sizes, "reference")
     if not path.is_file():
-        session.judge.ask(do="reference", sizes=sizes, path=str(path))
+        try:
+            session.judge.ask(do="reference", sizes=sizes, path=str(path))
+        except WorkerFailure as failure:
+            raise NoReference(failure.status, str(failure)) from None
     return path
 
 
@@ -287,6 +327,8 @@ def _time(session: Session, seconds: float) -> None:
     for turn in range(rounds):
         for lane in session.alive:
             if turn >= _turns(lane, best, rounds):
+                continue
+            if lane.samples and calls[id(lane)] * lane.last > session.deadline.left():
                 continue
             ask = partial(lane.process.ask, do="time", sizes=lane.sizes, calls=calls[id(lane)])
             time.sleep(SETTLE)

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-from bench.records import Status
+from bench.records import Status, code_of
 
 OWN = "polyopt"
 ORDERED = ("gcc", "clang", "gcc-omp", "clang-omp", "polly")  # keep the order of explicit loops
@@ -72,7 +72,8 @@ class CellResult:
     """All entrants of a cell.
 
     `moved`: bytes that must be read and written at least once.  `limit`: the seconds below which
-    no program can stay on this machine; None where the limits were not measured.
+    no program can stay on this machine; None where the limits were not measured.  `busy`: the
+    cores that other programs used before.
     """
 
     cell: Cell
@@ -82,6 +83,7 @@ class CellResult:
     limit: float | None
     bound_by: str
     outcomes: tuple[Outcome, ...]
+    busy: float = 0.0
 
     @property
     def own(self) -> tuple[Outcome, ...]:
@@ -124,21 +126,19 @@ def is_comparable(fp: str, form: str, rival: Entrant) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SpeedReport:
-    """A whole run."""
+    """A run; `signal`: the number of the signal that ended it early."""
 
     environment: Mapping[str, Any]
     limits: Mapping[str, Mapping[str, float]]
     peers: Mapping[str, str]
     results: tuple[CellResult, ...]
     notes: tuple[str, ...] = ()
+    signal: int = 0
 
     @property
     def exit_code(self) -> int:
-        """4 when a result of polyopt was wrong, 1 when it refused or took too long, else 0."""
-        found = {own.status for result in self.results for own in result.own}
-        if Status.WRONG in found:
-            return 4
-        return 1 if found & {Status.REFUSED, Status.TIMEOUT} else 0
+        """128 and the signal; 4 when a result of polyopt was wrong, 1 when one is missing, or 0."""
+        return code_of((own.status for result in self.results for own in result.own), self.signal)
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as JSON values."""
@@ -161,6 +161,7 @@ def _cell_json(result: CellResult) -> dict[str, Any]:
         "moved": result.moved,
         "limit": result.limit,
         "bound_by": result.bound_by,
+        "busy": result.busy,
         "outcomes": [_outcome_json(result, outcome) for outcome in result.outcomes],
     }
 
@@ -186,7 +187,7 @@ def _outcome_json(result: CellResult, outcome: Outcome) -> dict[str, Any]:
 
 def report_of(found: Mapping[str, Any]) -> SpeedReport:
     """Return the report that a JSON file holds."""
-    kept = ("date", "commit", "machine", "compiler", "flags", "versions")
+    kept = ("date", "commit", "machine", "compiler", "flags", "variables", "versions")
     return SpeedReport(
         environment={name: found[name] for name in kept if name in found},
         limits=found["limits"],
@@ -215,4 +216,5 @@ def _result_of(found: Mapping[str, Any]) -> CellResult:
             )
             for o in found["outcomes"]
         ),
+        found.get("busy", 0.0),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import workloads
+from bench.loop import PATIENCE
 from bench.speed.records import Cell
 
 LEARNING = (
@@ -23,7 +24,11 @@ OWN = "own"  # the element type that a program is published with
 
 @dataclass(frozen=True, slots=True)
 class SpeedRequest:
-    """What to run; `seconds` for all timing, 0 to compile and check only."""
+    """What to run.
+
+    `is_timed`: no to compile and check only.  `budget`: seconds for the whole run, compiling
+    included, None without a limit.  `patience`: seconds to wait for a quiet machine before a cell.
+    """
 
     names: tuple[str, ...]
     datasets: tuple[str, ...] = ("LARGE",)
@@ -31,7 +36,9 @@ class SpeedRequest:
     modes: tuple[str, ...] = MODES
     threads: tuple[int, ...] = (1, 2)
     peers: tuple[str, ...] = ()
-    seconds: float = 1500.0
+    is_timed: bool = True
+    budget: float | None = None
+    patience: float = PATIENCE
 
 
 def names() -> tuple[str, ...]:

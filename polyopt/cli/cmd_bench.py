@@ -7,10 +7,9 @@ Refuses: an installation without `bench/` and `workloads/` beside the package (P
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -40,13 +39,30 @@ DATASETS = ("MINI", "SMALL", "MEDIUM", "LARGE", "EXTRALARGE")
 @click.option("--fp", type=click.Choice(("strict", "reassociate")), help="speed: one mode only.")
 @click.option("--peers", metavar="A,B", help="speed: these peers only; default: all installed.")
 @click.option("--prepare", is_flag=True, help="speed: compile and check, time nothing.")
-@click.option("--budget", type=float, default=1500.0, help="speed: seconds of timing for all.")
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0.0, min_open=True),
+    metavar="SECONDS",
+    help="For the whole run, compiling included; no limit otherwise.",
+)
+@click.option(
+    "--wait",
+    type=click.FloatRange(min=0.0),
+    default=10.0,
+    metavar="SECONDS",
+    help="To wait for a quiet machine before each program.  [10]",
+)
 @click.option(
     "--isa",
     type=click.Choice(("v2", "v3", "v4")),
     help="Build everything, peers included, for a level of x86-64; default: for this processor.",
 )
-@click.option("--output", metavar="FILE", type=click.Path(), help="speed: keep the run as JSON.")
+@click.option(
+    "--output",
+    metavar="FILE",
+    type=click.Path(),
+    help="Keep the run as JSON, from its first row on.",
+)
 @click.option(
     "--compare",
     nargs=2,
@@ -68,7 +84,8 @@ def command(
     fp: str | None,
     peers: str | None,
     prepare: bool,
-    budget: float,
+    budget: float | None,
+    wait: float,
     isa: str | None,
     output: str | None,
 ) -> None:
@@ -81,36 +98,53 @@ def command(
     if isa is not None:
         import_module("bench.levels").choose(isa)
         require_level(processor_features)
+    keeper = _keeper(output)
     if suite == SPEED:
-        seconds = 0.0 if prepare else budget
-        request = _request(names, size, threads, (dtype, fp, peers), seconds)
-        report = import_module("bench.speed.run").run(request, talk)
-        _show(report, import_module("bench.speed.table").render, as_json, output)
+        limits = {"is_timed": not prepare, "budget": budget, "patience": wait}
+        request = _request(names, size, threads, (dtype, fp, peers), limits)
+        report = import_module("bench.speed.run").run(request, talk, keeper)
+        _show(report, import_module("bench.speed.table").render, as_json, keeper)
         context.exit(report.exit_code)
     chosen = _chosen(import_module("workloads"), names, suite)
     short = import_module("bench.compare")
-    report = short.compare(chosen, size, threads, talk)
-    _show(report, short.render, as_json, output)
+    report = short.compare(chosen, size, threads, talk, keeper, budget, wait)
+    _show(report, short.render, as_json, keeper)
     context.exit(report.exit_code)
+
+
+def _keeper(output: str | None) -> Any:  # noqa: ANN401
+    """Return what keeps the run; refuses a place that cannot be written, before any measurement."""
+    keeper = import_module("bench.keep").Keeper(None if output is None else Path(output))
+    try:
+        keeper.prepare()
+    except OSError as error:
+        raise _unwritable(keeper, error) from None
+    return keeper
+
+
+def _unwritable(keeper: Any, error: OSError) -> UsageError:  # noqa: ANN401
+    return UsageError(
+        "PO0614",
+        f"`{keeper.path}` cannot be written: {error.strerror}",
+        hint="choose another --output",
+    )
 
 
 def _show(
     report: Any,  # noqa: ANN401
     render: Callable[[Any], str],
     as_json: bool,
-    output: str | None,
+    keeper: Any,  # noqa: ANN401
 ) -> None:
     """Print a report, and keep it."""
-    if output is not None:
-        text = json.dumps(report.as_json(), indent=1) + "\n"
-        try:
-            Path(output).write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise UsageError("PO0614", f"`{output}` cannot be written: {error.strerror}") from None
     if as_json:
         result_json(report.as_json())
     else:
         result(render(report))
+    try:
+        keeper.write(report.as_json())
+    except OSError as error:
+        raise _unwritable(keeper, error) from None
 
 
 def _request(
@@ -118,7 +152,7 @@ def _request(
     size: str,
     threads: int | None,
     asked: tuple[str | None, str | None, str | None],
-    seconds: float,
+    limits: Mapping[str, Any],
 ) -> object:
     """Return the request of the suite `speed`: what is not asked for is everything."""
     suite = import_module("bench.speed.suite")
@@ -138,7 +172,7 @@ def _request(
         modes=suite.MODES if fp is None else (fp,),
         threads=tuple(sorted({1, most})) if threads is None else (threads,),
         peers=wanted,
-        seconds=seconds,
+        **limits,
     )
 
 

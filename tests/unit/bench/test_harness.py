@@ -21,7 +21,7 @@ from bench.check import relative_error, same_bits
 from bench.measure import check_sizes, implementations
 from bench.process import ROOT, WorkerFailure, WorkerProcess
 from bench.records import Implementation, Kind, Measurement, Report, Request, Status, WorkloadResult
-from bench.run import main, state_notes
+from bench.run import main
 from bench.table import render
 from bench.worker import Worker, answer, outside
 from polyopt.numerics.compare import compare as compare_output
@@ -249,7 +249,9 @@ def test_a_missing_compiler_is_one_line_with_the_package(monkeypatch, capsys):
 def test_a_whole_run_is_checked_timed_and_written(tmp_path, capsys):
     target = tmp_path / "deep" / "report.json"
     names = "gemm,jacobi-1d"
-    code = main(["MINI", "--only", names, "--repeat", "2", "--json", str(target), "--quiet"])
+    code = main(
+        ["MINI", "--only", names, "--repeat", "2", "--wait", "0", "--json", str(target), "-q"]
+    )
     assert code == 0, capsys.readouterr().out
     found = json.loads(target.read_text())
     assert [w["name"] for w in found["workloads"]] == names.split(",")
@@ -264,14 +266,15 @@ def test_a_whole_run_is_checked_timed_and_written(tmp_path, capsys):
 
 
 def test_an_interrupted_run_keeps_what_it_measured(tmp_path, monkeypatch, capsys):
-    def measured(workload, request, say):
+    def measured(workload, request, *_):
         if workload.name == "atax":
             raise KeyboardInterrupt
         return report(*BASE).results[0]
 
     monkeypatch.setattr("bench.run.measure", measured)
     target = tmp_path / "report.json"
-    main(["MINI", "--only", "gemm,atax,mvt", "--json", str(target), "--quiet"])
+    arguments = ["MINI", "--only", "gemm,atax,mvt", "--json", str(target), "-q", "--wait", "0"]
+    assert main(arguments) == 130
     assert "Interrupted: 1 of 3 workloads were measured." in capsys.readouterr().out
     assert [w["name"] for w in json.loads(target.read_text())["workloads"]] == ["gemm"]
 
@@ -283,13 +286,6 @@ def test_reference_of_a_copy_is_the_reference():
     kept = copy.deepcopy(first)
     workload.forms["numpy"](**first)
     np.testing.assert_array_equal(workload.make("MINI")["A"], kept["A"])
-
-
-@pytest.mark.parametrize("load, notes", [(0.1, 0), (1.7, 1)])
-def test_a_busy_machine_is_said(load, notes):
-    found = state_notes({"machine": {"load": load, "cores": 2}})
-    assert len(found) == notes
-    assert all("load 1.7 on 2 cores" in note for note in found)
 
 
 class Off:

@@ -179,7 +179,7 @@ def test_a_run_is_checked_timed_and_kept(tmp_path, monkeypatch):
     monkeypatch.setattr("bench.speed.limits.caches", lambda: {"L3 unified": "1M"})  # is quick
     target = tmp_path / "run.json"
     asked = ["gesummv", "--suite", "speed", "--size", "MINI", "--threads", "1", "--fp", "strict"]
-    asked += ["--peers", "gcc,gcc-omp,numba", "--budget", "1", "--output", str(target)]
+    asked += ["--peers", "gcc,gcc-omp,numba", "--wait", "0", "--output", str(target)]
     done = CliRunner().invoke(command, asked)
     assert done.exit_code == 0, done.output
     assert "Not installed: numba" in done.output
@@ -227,7 +227,7 @@ def test_an_interrupt_keeps_what_was_measured(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("bench.speed.run.measure", measured)
-    request = SpeedRequest(("gemm",), ("MINI",), threads=(1, 2), peers=("numpy",), seconds=0)
+    request = SpeedRequest(("gemm",), ("MINI",), threads=(1, 2), peers=("numpy",), is_timed=False)
     report = run(request)
     assert report.results == (found,)
     assert "Interrupted: 1 of 4 cells were measured." in report.notes
