@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from bench.keep import NOWHERE, Keeper
+from bench.keep import NOWHERE, Outputs
 from bench.loop import PATIENCE
 from bench.records import Kind, Measurement, Report, Request, Status, WorkloadResult
 from bench.run import run
@@ -22,7 +22,7 @@ def compare(
     dataset: str,
     threads: int | None = None,
     say: Callable[[str], None] = lambda _: None,
-    keeper: Keeper = NOWHERE,
+    outputs: Outputs = NOWHERE,
     budget: float | None = None,
     patience: float = PATIENCE,
 ) -> Report:
@@ -40,7 +40,7 @@ def compare(
         timeout=600.0,
         gcc=False,
     )
-    return run(request, say, keeper)
+    return run(request, say, outputs)
 
 
 def render(report: Report) -> str:

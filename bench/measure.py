@@ -17,6 +17,7 @@ from pathlib import Path
 from bench import baseline
 from bench.baseline import NoCompiler
 from bench.budget import Deadline
+from bench.function import Function
 from bench.process import NEVER, WorkerFailure, WorkerProcess
 from bench.records import Implementation, Kind, Measurement, Request, Status, WorkloadResult
 from workloads import DATASETS, Workload
@@ -135,6 +136,8 @@ def rank(dataset: str) -> int:
 
 def check_sizes(workload: Workload, sizes: Sizes) -> Sizes:
     """Return the sizes at which NumPy's reference is computed: all, or fewer steps, or smaller."""
+    if isinstance(workload, Function):
+        return workload.check_sizes(sizes)
     flops = workload.flops(sizes)
     if workload.whole_reference or flops <= REFERENCE_FLOPS:
         return dict(sizes)

@@ -17,7 +17,7 @@ import workloads
 from bench.baseline import NoCompiler
 from bench.budget import Deadline
 from bench.environment import describe
-from bench.keep import NOWHERE, Keeper
+from bench.keep import NOWHERE, Output, Outputs, Unwritable
 from bench.loop import PATIENCE, Loop
 from bench.measure import measure
 from bench.quiet import is_busy
@@ -29,7 +29,7 @@ BUSY_NOTE = "Other programs kept cores busy before these, so do not trust their 
 
 
 def run(
-    request: Request, say: Callable[[str], None] = lambda _: None, keeper: Keeper = NOWHERE
+    request: Request, say: Callable[[str], None] = lambda _: None, outputs: Outputs = NOWHERE
 ) -> Report:
     """Check and time the requested workloads one after the other.
 
@@ -45,7 +45,7 @@ def run(
             say(f"  {line}")
         report = replace(report, results=(*report.results, result))
         so_far = f"Unfinished: {len(report.results)} of {len(request.names)} workloads so far."
-        keeper.keep(replace(report, notes=(*report.notes, so_far)).as_json(), say)
+        outputs.keep(replace(report, notes=(*report.notes, so_far)), say)
 
     loop = Loop(request.names, "workloads", one, say, request.budget, request.patience)
     ended = loop.run()
@@ -90,27 +90,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         steps=options.steps,
     )
     say = (lambda _: None) if options.quiet else _to_stderr
-    keeper = Keeper(_target(options, request))
+    target = _target(options, request)
+    outputs = Outputs(() if target is None else (Output(target),))
     try:
-        keeper.prepare()
-    except OSError as error:
-        return _unwritable(keeper, error)
-    try:
-        report = run(request, say, keeper)
+        outputs.prepare()
+        report = run(request, say, outputs)
+        print(render(report))
+        outputs.write(report)
     except NoCompiler as error:
         print(f"bench: {error}", file=sys.stderr)
         return 3
-    print(render(report))
-    try:
-        keeper.write(report.as_json())
-    except OSError as error:
-        return _unwritable(keeper, error)
+    except Unwritable as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 2
     return report.exit_code
-
-
-def _unwritable(keeper: Keeper, error: OSError) -> int:
-    print(f"bench: {keeper.path} cannot be written: {error.strerror}", file=sys.stderr)
-    return 2
 
 
 def _to_stderr(line: str) -> None:

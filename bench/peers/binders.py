@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 import workloads
+from bench import function as functions
 from bench.baseline import Bind
 from bench.levels import target_flags
 from bench.peers import ccode, forms
@@ -49,8 +50,10 @@ class Task:
 
 
 def task(command: Mapping[str, Any]) -> Task:
-    """Return the task that a command names."""
-    workload = replace(workloads.get(command["workload"]), dtype=np.dtype(command["dtype"]))
+    """Return the task that a command names: a workload, or the function of a folder."""
+    folder = command["function"]
+    found = functions.read(Path(folder)) if folder else workloads.get(command["workload"])
+    workload = replace(found, dtype=np.dtype(command["dtype"]))
     names = ("peer", "form", "dtype", "fp", "threads", "library")
     return Task(workload, *(command[name] for name in names))
 
@@ -66,10 +69,19 @@ def _numpy(chosen: Task) -> Bind:
     return numpy_bind(chosen.workload)
 
 
+def _python(chosen: Task) -> Bind:
+    """Python itself, over NumPy arrays."""
+    assert isinstance(chosen.function, functions.Named)
+    return functions.call_with(functions.imported(chosen.function))
+
+
 def _polyopt(chosen: Task) -> Bind:
     import polyopt as po
 
-    form = retyped(chosen.function, chosen.dtype)
+    if isinstance(chosen.function, functions.Named):
+        form = functions.kernel_source(chosen.function)
+    else:
+        form = retyped(chosen.function, chosen.dtype)
     kernel = po.kernel(form).with_options(fp=chosen.fp, threads=chosen.threads)
     kernel.compile(*chosen.workload.make("MINI").values())
     return lambda sizes, arguments: partial(kernel, *arguments.values())
@@ -279,6 +291,7 @@ def _torch_compile(chosen: Task) -> Bind:
 
 BINDERS: Mapping[str, Callable[[Task], Bind]] = {
     "numpy": _numpy,
+    "python": _python,
     "polyopt": _polyopt,
     "numba": _numba,
     "pythran": _pythran,

@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Iterator
 from functools import partial
 
+from bench.function import Named
 from bench.peers.folder import digest, store
 from workloads import Workload
 
@@ -21,7 +22,8 @@ class NoForm(Exception):
 
 def definitions(workload: Workload, form: str) -> tuple[list[ast.stmt], ast.FunctionDef]:
     """Return what the form needs of its module, without annotations, and the form itself."""
-    source = inspect.getsourcefile(workload.forms[form])
+    function = workload.forms[form]
+    source = function.path if isinstance(function, Named) else inspect.getsourcefile(function)
     assert source is not None
     with open(source, encoding="utf-8") as file:
         module = ast.parse(file.read())
@@ -29,14 +31,15 @@ def definitions(workload: Workload, form: str) -> tuple[list[ast.stmt], ast.Func
     for statement in module.body:
         known |= dict.fromkeys(_bound(statement), statement)
     found: dict[str, ast.stmt] = {}
-    _collect(workload.forms[form].__name__, known, found)
+    _collect(function.__name__, known, found)
     wanted = list(found.values())
     kept = [statement for statement in module.body if statement in wanted]
     for node in kept:
         if isinstance(node, ast.FunctionDef):
             _plain(node)
-    entry = found[workload.forms[form].__name__]
-    assert isinstance(entry, ast.FunctionDef)
+    entry = found.get(function.__name__)
+    if not isinstance(entry, ast.FunctionDef):
+        raise NoForm(f"{function.__name__} is not defined at the top of its file")
     return kept, entry
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.function import Function
 from bench.peers import ccode, registry
 from bench.peers.folder import digest
 from bench.process import ROOT
@@ -19,15 +20,22 @@ from workloads import Workload
 
 def fingerprint(peer: str, workload: Workload) -> str:
     """Return what decides the results of `peer` on `workload`."""
-    module = inspect.getsourcefile(workload.build)
-    assert module is not None
-    parts = [Path(module).read_text(), registry.version(peer), np.__version__, _texts("bench")]
+    parts = [_text(workload), registry.version(peer), np.__version__, _texts("bench")]
     if peer == "polyopt":
         parts.append(_texts("polyopt"))
-    if peer in ccode.C_PEERS:
+    if peer in ccode.C_PEERS and not isinstance(workload, Function):
         text = ccode.source(workload, peer)
         parts.append("" if text is None else text.read_text())
     return digest(*parts)
+
+
+def _text(workload: Workload) -> str:
+    """Return the text that defines a workload."""
+    if isinstance(workload, Function):
+        return workload.mark
+    module = inspect.getsourcefile(workload.build)
+    assert module is not None
+    return Path(module).read_text()
 
 
 @cache

@@ -5,12 +5,15 @@ In: a name.  Out: the version found or the reason why not, the interpreter, the 
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import metadata
 
+from bench.function import FORM, Function
 from bench.peers import ccode
 from bench.peers.folder import python
 from workloads import Workload
@@ -36,15 +39,24 @@ PYTHON_PEERS: Mapping[str, PythonPeer] = {
     "torch": PythonPeer("torch", ("torch",), ("numpy",), ("numpy",)),
     "torch-compile": PythonPeer("torch", ("torch",), ("numpy",), ("numpy",)),
 }
-IN_PROJECT = ("polyopt", "numpy")
+IN_PROJECT = ("polyopt", "numpy", "python")
 PEERS = (*IN_PROJECT, *ccode.C_PEERS, *PYTHON_PEERS)
+
+
+def peers_of(is_function: bool) -> tuple[str, ...]:
+    """Return the peers that take part for a user's function, or for workloads."""
+    if is_function:
+        return (*(peer for peer in IN_PROJECT if peer != "numpy"), *PYTHON_PEERS)
+    return tuple(peer for peer in PEERS if peer != "python")
 
 
 @cache
 def version(peer: str) -> str | None:
     """Return the version of an installed peer, None where it is missing."""
+    if peer == "python":
+        return platform.python_version()
     if peer in IN_PROJECT:
-        return "the project's"
+        return metadata.version(peer)
     if peer in ccode.C_PEERS:
         path = ccode.compiler(peer)
         return None if path is None else _first_line(path, "--version")
@@ -60,9 +72,16 @@ def interpreter(peer: str) -> str:
 
 
 def forms(peer: str, workload: Workload, fp: str) -> tuple[str, ...]:
-    """Return the forms of a workload that a peer takes part with; "" for C."""
+    """Return the forms of a workload that a peer takes part with; "" for C.
+
+    A user's function is run by Python itself in place of NumPy, and has no form in C.
+    """
+    if isinstance(workload, Function):
+        return () if peer == "numpy" or peer in ccode.C_PEERS else (FORM,)
     if peer in ccode.C_PEERS:
         return ("",) if ccode.source(workload, peer) is not None else ()
+    if peer == "python":
+        return ()
     if peer == "polyopt":
         return tuple(workload.forms)
     if peer == "numpy":

@@ -21,18 +21,21 @@ from typing import Any
 import numpy as np
 
 import workloads
+from bench import function as functions
 from bench import levels
 from bench.baseline import NoCompiler
 from bench.budget import Deadline
-from bench.keep import Keeper
-from bench.measure import SAMPLE_SECONDS, check_sizes, rank
+from bench.function import FORM, Function
+from bench.keep import json_text, replace_file
+from bench.measure import SAMPLE_SECONDS, check_sizes
 from bench.peers import ccode, registry
 from bench.peers.folder import digest, store
 from bench.peers.prints import fingerprint
 from bench.process import NEVER, Conversation, WorkerFailure
 from bench.records import Status
 from bench.speed.limits import Limits
-from bench.speed.records import Cell, CellResult, Entrant, Outcome
+from bench.speed.records import OWN, Cell, CellResult, Entrant, Outcome
+from bench.sweeps import sizes_of
 from workloads import Workload
 
 Sizes = dict[str, int]
@@ -84,21 +87,29 @@ class Session:
     cell: Cell
     workload: Workload
     sizes: Sizes
-    judge: Conversation  # NumPy, which computes what is expected
+    judge: Conversation  # computes what is expected
+    who: Entrant  # the judge: NumPy, or Python itself
     lanes: list[Lane]
     say: Say
     deadline: Deadline = NEVER
+    folder: Path | None = None  # of a user's function
+
+    @property
+    def against(self) -> str:
+        """What is compared with."""
+        return "NumPy's reference" if self.folder is None else "Python itself"
 
     @property
     def alive(self) -> list[Lane]:
-        """Those still in the run, polyopt first."""
+        """Those still in the run."""
         return [lane for lane in self.lanes if lane.status is Status.OK]
 
 
 def entrants(cell: Cell, workload: Workload, peers: tuple[str, ...]) -> tuple[Entrant, ...]:
-    """Return who takes part."""
+    """Return who takes part; of a user's function polyopt last, compared with the others."""
+    order = sorted(peers, key=lambda peer: peer == OWN) if isinstance(workload, Function) else peers
     return tuple(
-        Entrant(peer, form) for peer in peers for form in registry.forms(peer, workload, cell.fp)
+        Entrant(peer, form) for peer in order for form in registry.forms(peer, workload, cell.fp)
     )
 
 
@@ -110,11 +121,15 @@ def measure(
     say: Say,
     deadline: Deadline = NEVER,
     busy: float = 0.0,
+    folder: Path | None = None,
 ) -> CellResult:
-    """Check and time one cell; samples take about `seconds`, with 0 it is only checked."""
-    workload = replace(workloads.get(cell.workload), dtype=np.dtype(cell.dtype))
-    dataset = min(cell.dataset, max(workload.sizes, key=rank), key=rank)
-    sizes = workload.at(dataset)
+    """Check and time one cell; samples take about `seconds`, with 0 it is only checked.
+
+    `folder` holds the user's function that the cell is about, if it is about one.
+    """
+    found = workloads.get(cell.workload) if folder is None else functions.read(folder)
+    workload = replace(found, dtype=np.dtype(cell.dtype))
+    sizes = sizes_of(workload, cell.dataset)
     with ExitStack() as stack:
 
         def start(peer: str) -> Conversation:
@@ -125,7 +140,10 @@ def measure(
             )
 
         lanes = [Lane(e, start(e.peer), sizes=dict(sizes)) for e in entrants(cell, workload, peers)]
-        session = Session(cell, workload, sizes, start("numpy"), lanes, say, deadline)
+        judge = Entrant("numpy", "numpy") if folder is None else Entrant("python", FORM)
+        session = Session(
+            cell, workload, sizes, start(judge.peer), judge, lanes, say, deadline, folder
+        )
         _load(session)
         moved = _check(session)
         if seconds > 0:
@@ -143,7 +161,7 @@ def measure(
 def _load(session: Session) -> None:
     """Let all workers load at the same time."""
     cell = session.cell
-    session.judge.send(**_loading(cell, Entrant("numpy", "numpy"), ""))
+    session.judge.send(**_loading(session, session.who, ""))
     for lane in session.lanes:
         peer = lane.entrant.peer
         try:
@@ -151,7 +169,7 @@ def _load(session: Session) -> None:
             if peer in ccode.C_PEERS:
                 left = session.deadline.left()
                 library = str(ccode.build(session.workload, peer, cell.dtype, cell.fp, left))
-            lane.process.send(**_loading(cell, lane.entrant, library))
+            lane.process.send(**_loading(session, lane.entrant, library))
         except (NoCompiler, WorkerFailure) as failure:
             lane.fail(failure)
     try:
@@ -164,14 +182,16 @@ def _load(session: Session) -> None:
 
 def _unchecked(session: Session, failure: WorkerFailure) -> None:
     """Take everybody out of the run: what they would be compared with is missing."""
-    session.say(f"{session.cell}: NumPy's reference: {failure.status.value}: {failure}")
+    session.say(f"{session.cell}: the reference: {failure.status.value}: {failure}")
     for lane in session.alive:
         lane.status = Status.UNCHECKED
-        lane.message = f"NumPy's reference: {failure.status.value}: {failure}"
+        lane.message = f"the reference: {failure.status.value}: {failure}"
 
 
-def _loading(cell: Cell, entrant: Entrant, library: str) -> dict[str, Any]:
+def _loading(session: Session, entrant: Entrant, library: str) -> dict[str, Any]:
+    cell = session.cell
     return {
+        "function": "" if session.folder is None else str(session.folder),
         "workload": cell.workload,
         "peer": entrant.peer,
         "form": entrant.form,
@@ -223,10 +243,12 @@ def _check(session: Session) -> int:
             lane.fraction, lane.last = known["fraction"], known["last"]
     if moved is None and session.alive:
         try:
-            moved = session.judge.ask(do="moved", sizes=session.sizes)["moved"]
+            # Python itself may be too slow to run a user's function at full size
+            one = session.judge if session.folder is None else session.alive[-1].process
+            moved = one.ask(do="moved", sizes=session.sizes)["moved"]
         except WorkerFailure as failure:
             session.say(f"{session.cell}: bytes moved: {failure.status.value}: {failure}")
-    Keeper(record).write({"moved": moved, "passed": passed})
+    replace_file(record, json_text({"moved": moved, "passed": passed}))
     return int(moved or 0)
 
 
@@ -244,7 +266,7 @@ def _kept(lane: Lane) -> dict[str, Any]:
 
 def _judge(session: Session, lane: Lane, small: Sizes) -> None:
     """Compare a lane with NumPy's reference, and at full size with the first that was right."""
-    _compare(session, lane, small, _reference(session, small), "NumPy's reference")
+    _compare(session, lane, small, _reference(session, small), session.against)
     if small == session.sizes or lane.status is not Status.OK:
         return
     flops = session.workload.flops
@@ -259,7 +281,9 @@ def _judge(session: Session, lane: Lane, small: Sizes) -> None:
     full = _expected(session, lane.sizes)
     if full.is_file():
         _compare(session, lane, lane.sizes, full, "the first to be right at the small size")
-    elif lane.entrant.peer in ccode.C_PEERS:
+    elif lane.entrant.peer in ccode.C_PEERS or (
+        session.folder is not None and lane.entrant.peer != OWN
+    ):
         ask = partial(lane.process.ask, do="save", sizes=lane.sizes, path=str(full))
         reply = _guarded(session, lane, ask)
         lane.last = lane.last if reply is None else reply["seconds"]

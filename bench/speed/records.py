@@ -32,13 +32,17 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Entrant:
-    """Who computes; `form` is the form of the workload that it is given, "" for C."""
+    """Who computes.
+
+    `form` is the form of the workload that it is given, "" for C, and "python" for a user's
+    function, which has no other.
+    """
 
     peer: str
     form: str = ""
 
     def __str__(self) -> str:
-        return f"{self.peer} {self.form}".strip()
+        return self.peer if self.form == "python" else f"{self.peer} {self.form}".strip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from bench.budget import Deadline
 from bench.environment import describe
-from bench.keep import NOWHERE, Keeper
+from bench.keep import NOWHERE, Outputs
 from bench.loop import Loop
 from bench.peers import registry
 from bench.quiet import is_busy
@@ -25,15 +25,16 @@ MOST_SECONDS = 8.0  # of samples, for one cell
 
 
 def run(
-    request: SpeedRequest, say: Callable[[str], None] = lambda _: None, keeper: Keeper = NOWHERE
+    request: SpeedRequest, say: Callable[[str], None] = lambda _: None, outputs: Outputs = NOWHERE
 ) -> SpeedReport:
     """Check and time every cell with all peers that are installed.
 
     A signal or the end of the budget ends the run early.  After each cell its row is said and the
     run so far is kept.
     """
-    asked = request.peers or registry.PEERS
-    versions = {peer: registry.version(peer) for peer in ("polyopt", *asked)}
+    there = registry.peers_of(request.function is not None)
+    asked = [peer for peer in there if peer in (request.peers or there)]
+    versions = {peer: registry.version(peer) for peer in dict.fromkeys(("polyopt", *asked))}
     present = {peer: text for peer, text in versions.items() if text is not None}
     chosen = cells(request)
     deadline = Deadline.after(request.budget)
@@ -52,12 +53,12 @@ def run(
         if request.is_timed:
             share = deadline.left() / (len(chosen) - len(report.results))
             seconds = min(MOST_SECONDS, share)
-        result = measure(cell, tuple(present), seconds, limits, say, until, busy)
+        result = measure(cell, tuple(present), seconds, limits, say, until, busy, request.function)
         for line in rows(result):
             say(f"  {line}")
         report = replace(report, results=(*report.results, result))
         so_far = f"Unfinished: {len(report.results)} of {len(chosen)} cells so far."
-        keeper.keep(replace(report, notes=(*report.notes, so_far)).as_json(), say)
+        outputs.keep(replace(report, notes=(*report.notes, so_far)), say)
 
     patience = request.patience if request.is_timed else None
     left = None if request.budget is None else deadline.left()

@@ -50,7 +50,8 @@ def _peers(report: SpeedReport) -> list[str]:
 
 
 def _times(report: SpeedReport, peers: list[str]) -> str:
-    rows = [["milliseconds", *(f"{OWN} {form}" for form in ("loops", "numpy")), *peers]]
+    own = dict.fromkeys(str(o.entrant) for r in report.results for o in r.own)
+    rows = [["milliseconds", *own, *peers]]
     for result in report.results:
         cells = {str(o.entrant): o for o in result.outcomes}
         rows.append([str(result.cell), *(_time(cells.get(name)) for name in rows[0][1:])])

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.function import Function
 from bench.peers.binders import bind, task
 from bench.process import end_with_driver
 from bench.worker import Worker, answer
@@ -21,8 +22,14 @@ from bench.worker import Worker, answer
 def moved(worker: Worker, sizes: dict[str, int]) -> int:
     """Return the bytes that the program must move: each array in, each result out.
 
-    A result whose published contents are all zeros is taken to be written only.
+    All arrays of a user's function count.  A result whose published contents are all zeros is
+    taken to be written only.
     """
+    if isinstance(worker.workload, Function):
+        worker.run(sizes)
+        found = worker.outputs()
+        arrays = [v for v in worker.arguments.values() if isinstance(v, np.ndarray)]
+        return sum(value.nbytes for value in (*arrays, *found.values()))
     made = worker.workload.make(sizes)
     arrays = {name: value for name, value in made.items() if isinstance(value, np.ndarray)}
     written = worker.workload.written

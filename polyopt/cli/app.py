@@ -25,7 +25,7 @@ _COMMANDS = {
     "explain": "tell what was fused, tiled and parallelized, and why not",
     "view": "write one HTML page: source, loops and code by line, pictures, times",
     "tune": "search for a faster schedule by measuring, and keep it",
-    "bench": "compare with NumPy over the workloads",
+    "bench": "compare a function or the workloads with NumPy and every other peer",
     "doctor": "show versions, compiler, cache and machine",
     "machine": "show caches, vectors and speeds that schedules are chosen by",
     "devices": "list the GPUs and the like that kernels can run on",

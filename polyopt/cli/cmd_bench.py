@@ -1,15 +1,17 @@
-"""`polyopt bench [NAMES…]`: compare with NumPy over the workloads of a source checkout.
+"""`polyopt bench [NAME|FILE.py:FUNC…]`: compare with NumPy, or with every peer that is installed.
 
-In: names of workloads, or a suite, and a data set.  Out: a table; exit code 4 for a wrong result.
-The suite `speed` compares with every peer that is installed; two kept runs of it can be compared.
+In: names of workloads, a suite and a data set, or a function and its sizes.  Out: a table, files;
+exit code 4 for a wrong result.  Two kept runs can be compared.
 Refuses: an installation without `bench/` and `workloads/` beside the package (PO0616).
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -19,26 +21,70 @@ import click
 
 import polyopt
 from polyopt.cli.console import result, result_json, talk
-from polyopt.cli.prepare import json_option
+from polyopt.cli.prepare import json_option, sizes_option, types_option, values_options
+from polyopt.dataclass import dataclass
 from polyopt.errors import UsageError
 from polyopt.files import is_readable
+from polyopt.report.speed_page import speed_page
+from polyopt.report.templates import require_jinja
 from polyopt.runtime.levels import require_level
 from polyopt.runtime.toolchain import processor_features
 
 SPEED = "speed"
+_TARGET = re.compile(r"\.py(::?\w*)?$")  # FILE.py:FUNC, which no workload is called
 _MOST_BYTES = 1 << 26  # of a kept run
 DATASETS = ("MINI", "SMALL", "MEDIUM", "LARGE", "EXTRALARGE")
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The command line."""
+
+    names: tuple[str, ...]
+    suite: str | None
+    size: str
+    threads: int | None
+    as_json: bool
+    dtype: str | None
+    fp: str | None
+    peers: str | None
+    prepare: bool
+    budget: float | None
+    wait: float
+    output: str | None
+    csv: str | None
+    html: str | None
+    sweep: str | None
+    types: str | None
+    sizes: str | None
+    npz: str | None
+    seed: int
+
+    @property
+    def is_of_function(self) -> bool:
+        """Whether a function of a file is compared, and not workloads."""
+        return any(map(_TARGET.search, self.names))
+
+    @property
+    def is_speed(self) -> bool:
+        """Whether every peer takes part: one option of that comparison asks for it."""
+        given = (self.csv, self.html, self.sweep, self.peers, self.dtype, self.fp)
+        return self.suite == SPEED or self.is_of_function or self.prepare or any(given)
+
+
 @click.command("bench")
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, metavar="[NAME|FILE.py:FUNC]...")
 @click.option("--suite", help="All workloads of a suite: polybench, learning, science, speed.")
 @click.option("--size", type=click.Choice(DATASETS), default="LARGE", show_default=True)
 @click.option("--threads", type=click.IntRange(min=1), help="Most threads; default: all cores.")
-@click.option("--dtype", type=click.Choice(("float64", "float32")), help="speed: element type.")
-@click.option("--fp", type=click.Choice(("strict", "reassociate")), help="speed: one mode only.")
-@click.option("--peers", metavar="A,B", help="speed: these peers only; default: all installed.")
-@click.option("--prepare", is_flag=True, help="speed: compile and check, time nothing.")
+@click.option("--dtype", type=click.Choice(("float64", "float32")), help="Element type.")
+@click.option("--fp", type=click.Choice(("strict", "reassociate")), help="One mode only.")
+@click.option("--peers", metavar="A,B", help="These peers only; default: all installed.")
+@click.option("--prepare", is_flag=True, help="Compile and check, time nothing.")
+@click.option("--sweep", metavar="N=64..4096", help="Sizes, doubled; N=100..1000:100 for steps.")
+@types_option
+@sizes_option
+@values_options
 @click.option(
     "--budget",
     type=click.FloatRange(min=0.0, min_open=True),
@@ -63,33 +109,29 @@ DATASETS = ("MINI", "SMALL", "MEDIUM", "LARGE", "EXTRALARGE")
     type=click.Path(),
     help="Keep the run as JSON, from its first row on.",
 )
+@click.option("--csv", metavar="FILE", type=click.Path(), help="Keep it as a table of values.")
+@click.option("--html", metavar="FILE", type=click.Path(), help="Keep it as a page with plots.")
 @click.option(
     "--compare",
     nargs=2,
     metavar="A B",
     type=click.Path(exists=True, dir_okay=False),
-    help="Compare two kept runs of the suite speed; exit code 1 for what got slower.",
+    help="Compare two kept runs; exit code 1 for what got slower.",
 )
 @json_option
 @click.pass_context
 def command(
     context: click.Context,
-    names: tuple[str, ...],
-    suite: str | None,
-    size: str,
-    threads: int | None,
-    as_json: bool,
+    /,
     compare: tuple[str, str] | None,
-    dtype: str | None,
-    fp: str | None,
-    peers: str | None,
-    prepare: bool,
-    budget: float | None,
-    wait: float,
     isa: str | None,
-    output: str | None,
+    **given: Any,  # noqa: ANN401
 ) -> None:
-    """Compare polyopt with NumPy, or with every peer, over the workloads of a source checkout."""
+    """Compare polyopt with NumPy over workloads, or with every peer that is installed.
+
+    A function of a file, the suite speed, and options such as --peers, --sweep, --csv and --html
+    compare with every peer.
+    """
     root = str(checkout())
     if root not in sys.path:
         sys.path.insert(0, root)
@@ -98,82 +140,136 @@ def command(
     if isa is not None:
         import_module("bench.levels").choose(isa)
         require_level(processor_features)
-    keeper = _keeper(output)
-    if suite == SPEED:
-        limits = {"is_timed": not prepare, "budget": budget, "patience": wait}
-        request = _request(names, size, threads, (dtype, fp, peers), limits)
-        report = import_module("bench.speed.run").run(request, talk, keeper)
-        _show(report, import_module("bench.speed.table").render, as_json, keeper)
-        context.exit(report.exit_code)
-    chosen = _chosen(import_module("workloads"), names, suite)
-    short = import_module("bench.compare")
-    report = short.compare(chosen, size, threads, talk, keeper, budget, wait)
-    _show(report, short.render, as_json, keeper)
-    context.exit(report.exit_code)
-
-
-def _keeper(output: str | None) -> Any:  # noqa: ANN401
-    """Return what keeps the run; refuses a place that cannot be written, before any measurement."""
-    keeper = import_module("bench.keep").Keeper(None if output is None else Path(output))
-    try:
-        keeper.prepare()
-    except OSError as error:
-        raise _unwritable(keeper, error) from None
-    return keeper
-
-
-def _unwritable(keeper: Any, error: OSError) -> UsageError:  # noqa: ANN401
-    return UsageError(
-        "PO0614",
-        f"`{keeper.path}` cannot be written: {error.strerror}",
-        hint="choose another --output",
-    )
-
-
-def _show(
-    report: Any,  # noqa: ANN401
-    render: Callable[[Any], str],
-    as_json: bool,
-    keeper: Any,  # noqa: ANN401
-) -> None:
-    """Print a report, and keep it."""
-    if as_json:
+    asked = _Asked(**given)
+    outputs = _outputs(asked)
+    with tempfile.TemporaryDirectory(prefix="polyopt-bench-") as folder:
+        report, render = _measured(asked, outputs, Path(folder))
+    if asked.as_json:
         result_json(report.as_json())
     else:
         result(render(report))
     try:
-        keeper.write(report.as_json())
-    except OSError as error:
-        raise _unwritable(keeper, error) from None
+        outputs.write(report)
+    except import_module("bench.keep").Unwritable as error:
+        raise _unwritable(error) from None
+    context.exit(report.exit_code)
 
 
-def _request(
-    names: tuple[str, ...],
-    size: str,
-    threads: int | None,
-    asked: tuple[str | None, str | None, str | None],
-    limits: Mapping[str, Any],
-) -> object:
-    """Return the request of the suite `speed`: what is not asked for is everything."""
+def _measured(asked: _Asked, outputs: Any, folder: Path) -> tuple[Any, Callable[[Any], str]]:  # noqa: ANN401
+    """Return the report of a comparison, and what prints it."""
+    if asked.is_speed:
+        request = _request(asked, folder)
+        report = import_module("bench.speed.run").run(request, talk, outputs)
+        return report, import_module("bench.speed.table").render
+    short = import_module("bench.compare")
+    chosen = _chosen(import_module("workloads"), asked.names, asked.suite)
+    report = short.compare(
+        chosen, asked.size, asked.threads, talk, outputs, asked.budget, asked.wait
+    )
+    return report, short.render
+
+
+def _outputs(asked: _Asked) -> Any:  # noqa: ANN401
+    """Return the files of the run; refuses a place that cannot be written, before it begins."""
+    keep = import_module("bench.keep")
+    files = [keep.Output(Path(asked.output))] if asked.output is not None else []
+    if asked.csv is not None:
+        files.append(keep.Output(Path(asked.csv), import_module("bench.speed.sheet").sheet))
+    if asked.html is not None:
+        require_jinja()
+        files.append(keep.Output(Path(asked.html), lambda report: speed_page(report.as_json())))
+    outputs = keep.Outputs(tuple(files))
+    try:
+        outputs.prepare()
+    except keep.Unwritable as error:
+        raise _unwritable(error) from None
+    return outputs
+
+
+def _unwritable(error: Any) -> UsageError:  # noqa: ANN401
+    return UsageError(
+        "PO0614", f"`{error.path}` cannot be written: {error.reason}", hint="choose another file"
+    )
+
+
+def _request(asked: _Asked, folder: Path) -> object:
+    """Return the request of a comparison with every peer: what is not asked for is everything."""
     suite = import_module("bench.speed.suite")
     registry = import_module("bench.peers.registry")
-    dtype, fp, peers = asked
-    known = import_module("workloads").names()
-    wanted = tuple(name for name in (peers or "").split(",") if name)
-    for kind, given, there in (("workload", names, known), ("peer", wanted, registry.PEERS)):
-        for name in given:
-            if name not in there:
-                raise click.BadParameter(f"no {kind} {name}; there are {', '.join(there)}")
+    peers = tuple(name for name in (asked.peers or "").split(",") if name)
+    _refuse_unknown("peer", peers, registry.PEERS)
     most = len(os.sched_getaffinity(0))
-    return suite.SpeedRequest(
-        names=names or suite.names(),
-        datasets=(size,),
-        dtypes=(dtype or suite.OWN,),
-        modes=suite.MODES if fp is None else (fp,),
-        threads=tuple(sorted({1, most})) if threads is None else (threads,),
-        peers=wanted,
-        **limits,
+    counts = tuple(sorted({1, most})) if asked.threads is None else (asked.threads,)
+    more: dict[str, Any] = {
+        "dtypes": (asked.dtype or suite.OWN,),
+        "modes": suite.MODES if asked.fp is None else (asked.fp,),
+        "threads": counts,
+        "peers": peers,
+        "is_timed": not asked.prepare,
+        "budget": asked.budget,
+        "patience": asked.wait,
+        "sweep": _sweep(asked.sweep),
+    }
+    if asked.is_of_function:
+        return suite.SpeedRequest((), **{**more, **_of_function(asked, more["sweep"], folder)})
+    if asked.types or asked.sizes or asked.npz:
+        raise click.BadParameter("--types, --sizes and --npz are for a function: FILE.py:FUNC")
+    names = _chosen_for_speed(asked, suite)
+    _refuse_unknown_sizes(names, more["sweep"])
+    return suite.SpeedRequest(names, (asked.size,), **more)
+
+
+def _of_function(asked: _Asked, sweep: object, folder: Path) -> dict[str, Any]:
+    """Write the function for the harness; return what differs from the request of workloads."""
+    from polyopt.cli.bench_function import Wanted, write_function
+
+    if len(asked.names) != 1 or asked.suite is not None:
+        raise click.BadParameter("one function at a time: polyopt bench FILE.py:FUNC")
+    if asked.dtype is not None:
+        raise click.BadParameter("--dtype is for workloads; a function has --types")
+    if asked.npz is not None and asked.sweep is not None:
+        raise click.BadParameter("--npz gives the sizes that --sweep would change")
+    (target,) = asked.names
+    talk(f"{target}: compiled for its operations, values made")
+    wanted = Wanted(
+        target, asked.types, asked.sizes, asked.npz, asked.seed, sweep, asked.fp, asked.threads
     )
+    options = write_function(wanted, folder)
+    threads = options.threads or len(os.sched_getaffinity(0))
+    return {"modes": (options.fp.value,), "threads": (threads,), "function": folder}
+
+
+def _sweep(text: str | None) -> Any:  # noqa: ANN401
+    try:
+        return None if text is None else import_module("bench.sweeps").parse(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _chosen_for_speed(asked: _Asked, suite: ModuleType) -> tuple[str, ...]:
+    """Return the names to run: those given, those of a suite, or those of the suite speed."""
+    workloads = import_module("workloads")
+    if asked.suite is not None and asked.suite != SPEED:
+        return _chosen(workloads, asked.names, asked.suite)
+    _refuse_unknown("workload", asked.names, workloads.names())
+    names: tuple[str, ...] = asked.names or suite.names()
+    return names
+
+
+def _refuse_unknown(kind: str, given: tuple[str, ...], known: Sequence[str]) -> None:
+    for name in given:
+        if name not in known:
+            raise click.BadParameter(f"no {kind} {name}; there are {', '.join(known)}")
+
+
+def _refuse_unknown_sizes(names: tuple[str, ...], sweep: Any) -> None:  # noqa: ANN401
+    """Refuse a sweep over a size that a workload lacks."""
+    workloads = import_module("workloads")
+    for name in names if sweep is not None else ():
+        known = workloads.get(name).parameters
+        for size in sweep.names:
+            if size not in known:
+                raise click.BadParameter(f"{name} has no size {size}; it has {', '.join(known)}")
 
 
 def _compare(before: Path, after: Path) -> int:

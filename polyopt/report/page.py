@@ -8,26 +8,24 @@ Refuses: to write it without jinja2 (PO0524).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from polyopt.dataclass import dataclass
-from polyopt.errors import ToolchainError
 from polyopt.report.cost import show_time
 from polyopt.report.iterations import Picture, pictures
-from polyopt.report.roofline import LEAST, MOST, Roofline, roofline
+from polyopt.report.roofline import roofline
+from polyopt.report.roofs import drawn_roofs
 from polyopt.report.summary import Subject, summarize
 from polyopt.report.summary_text import summary_lines
+from polyopt.report.templates import template
 from polyopt.report.zoom import nest_lines
 from polyopt.schedule.tree import show_tree
 
-_TEMPLATE = Path(__file__).with_name("page.html.jinja")
 LARGEST = 1_000_000
 """Bytes of a page."""
 MOST_CODE = 3000  # lines
 MOST_OF_A_NEST = 60
 CELL, DOT = 34, 6  # of a picture, in pixels
-WIDTH, HEIGHT = 560, 320  # of the roofline
 COLOURS = ("#1f77b4", "#d95f02", "#1b9e77", "#7570b3", "#e7298a", "#66a61e", "#a6761d", "#666666")
 
 
@@ -52,23 +50,14 @@ class Sources:
 
 def page(subject: Subject, sources: Sources) -> str:
     """Return the page; raises `ToolchainError` PO0524."""
-    try:
-        from jinja2 import Environment
-    except ImportError:
-        raise ToolchainError(
-            "PO0524",
-            "pages are written by jinja2, which is not installed",
-            hint="install the extra: pip install 'polyopt[report]'",
-        ) from None
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
+    form = template("page.html.jinja")
     values = _values(subject, sources)
-    text: str = template.render(values)
+    text: str = form.render(values)
     while len(text.encode()) > LARGEST:
         values["code"] = values["code"][: len(values["code"]) // 2]
         values["pictures"] = values["pictures"][: len(values["pictures"]) // 2]
         values["is_cut"] = True
-        text = template.render(values)
+        text = form.render(values)
     return text
 
 
@@ -96,7 +85,7 @@ def _values(subject: Subject, sources: Sources) -> dict[str, Any]:
             {"steps": list(map(str, one.trace)), "lines": show_tree(one.tree, one.scop)}
             for one in subject.schedules
         ],
-        "roofline": None if roofs is None else _drawn_roofs(roofs),
+        "roofline": None if roofs is None else drawn_roofs(roofs),
         "stages": [
             (name, show_time(s), round(300 * s / total)) for name, s in sources.timings.items()
         ],
@@ -151,20 +140,3 @@ def _shortened(start: tuple[int, int], end: tuple[int, int]) -> tuple[float, flo
     length = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5
     dx, dy = (x2 - x1) / length * (DOT + 2), (y2 - y1) / length * (DOT + 2)
     return round(x1 + dx, 1), round(y1 + dy, 1), round(x2 - dx, 1), round(y2 - dy, 1)
-
-
-def _drawn_roofs(found: Roofline) -> dict[str, Any]:
-    def place(point: tuple[float, float]) -> tuple[float, float]:
-        x = (point[0] - LEAST) / (MOST - LEAST) * WIDTH
-        y = HEIGHT - (point[1] - found.low) / (found.high - found.low) * HEIGHT
-        return round(x, 1), round(y, 1)
-
-    decades = range(int(found.low) + 1, int(found.high) + 1)
-    return {
-        "width": WIDTH,
-        "height": HEIGHT,
-        "roofs": [(roof.name, *place(roof.left), *place(roof.right)) for roof in found.roofs],
-        "marks": [(mark.name, *place(mark.place)) for mark in found.marks],
-        "rows": [(f"1e{d - 9:+d} GFLOP/s", place((LEAST, d))[1]) for d in decades],
-        "columns": [(f"1e{d:+d}", place((d, 0))[0]) for d in range(int(LEAST), int(MOST) + 1)],
-    }

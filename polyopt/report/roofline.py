@@ -1,45 +1,15 @@
 """The roofline of a machine and where a kernel's nests lie in it.
 
-In: a summary's subject.  Out: a `Roofline` in logarithms, ready to be drawn.  After Williams,
-Waterman and Patterson, "Roofline: An Insightful Visual Performance Model", 2009.
+In: a summary's subject.  Out: a `Roofline` in logarithms, ready to be drawn.
 """
 
 from __future__ import annotations
 
 from math import log10
 
-from polyopt.dataclass import dataclass
 from polyopt.model.nests import Nest
+from polyopt.report.roofs import LEAST, MOST, Mark, Roof, Roofline
 from polyopt.report.summary import SHOWN, Subject
-
-LEAST, MOST = -2.0, 3.0  # decades of operations for each byte
-
-
-@dataclass(frozen=True, slots=True)
-class Roof:
-    """A limit: a line from `left` to `right`, in decades of operations a second."""
-
-    name: str
-    left: tuple[float, float]
-    right: tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A nest, at its operations for each byte of memory and its predicted speed."""
-
-    name: str
-    place: tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Roofline:
-    """All of it; `low` and `high` are the decades that the picture has."""
-
-    roofs: tuple[Roof, ...]
-    marks: tuple[Mark, ...]
-    low: float
-    high: float
 
 
 def roofline(subject: Subject) -> Roofline | None:

@@ -3,6 +3,8 @@
 In: nothing.  Out: nothing.
 """
 
+import csv
+import io
 import json
 import shutil
 import sys
@@ -17,6 +19,7 @@ from bench.speed.limits import Limits, _levels
 from bench.speed.measure import measure
 from bench.speed.records import Cell, CellResult, Entrant, Outcome, SpeedReport, report_of
 from bench.speed.run import run
+from bench.speed.sheet import sheet
 from bench.speed.suite import SpeedRequest, cells, names
 from bench.speed.table import losses, render
 from polyopt.cli.cmd_bench import command
@@ -74,6 +77,17 @@ def test_losses_and_means_are_listed():
 def test_a_kept_run_is_read_back():
     found = report(OWN, ARRAYS, GCC, BLAS)
     assert report_of(json.loads(json.dumps(found.as_json()))) == found
+
+
+def test_a_report_is_a_table_of_values():
+    lines = list(csv.DictReader(io.StringIO(sheet(report(OWN, GCC)))))
+    assert [(line["peer"], line["seconds"], line["ratio"]) for line in lines] == [
+        ("polyopt", "0.02", "1.5"), ("gcc", "0.03", ""),
+    ]  # fmt: skip
+    assert lines[0]["sizes"] == "N=4"
+    assert float(lines[0]["gflops"]) == pytest.approx(100 / 0.02 / 1e9)
+    untimed = csv.DictReader(io.StringIO(sheet(report(outcome("gcc", "", status=Status.WRONG)))))
+    assert next(untimed)["seconds"] == ""
 
 
 def test_limits_are_set_by_arithmetic_or_by_the_level_that_holds_the_data():
@@ -163,7 +177,7 @@ def test_the_command_compares_two_kept_runs(tmp_path):
     "arguments, message",
     [
         (["gem"], "no workload gem; there are adi"),
-        (["gemm", "--peers", "icc"], "no peer icc; there are polyopt, numpy, gcc"),
+        (["gemm", "--peers", "icc"], "no peer icc; there are polyopt, numpy, python, gcc"),
     ],
 )
 def test_the_suite_refuses_unknown_names(arguments, message):
