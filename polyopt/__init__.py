@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "api": "Kernel kernel load_schedule",
     "compiled": "CompiledKernel",
+    "derivatives": "grad value_and_grad vjp",
     "targets": "FpMode Machine Options Target detect_machine",
     "errors": """
         ArgumentError BudgetError EmitError FrontendError IllegalSchedule InternalError MisreadError
@@ -45,6 +46,7 @@ _HOMES = {
 if TYPE_CHECKING:
     from polyopt.api import Kernel, kernel, load_schedule
     from polyopt.compiled import CompiledKernel
+    from polyopt.derivatives import grad, value_and_grad, vjp
     from polyopt.errors import (
         ArgumentError,
         BudgetError,
@@ -189,6 +191,7 @@ __all__ = [
     "f16",
     "f32",
     "f64",
+    "grad",
     "i8",
     "i16",
     "i32",
@@ -206,6 +209,8 @@ __all__ = [
     "u16",
     "u32",
     "u64",
+    "value_and_grad",
+    "vjp",
 ]
 
 

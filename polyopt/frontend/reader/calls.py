@@ -16,6 +16,7 @@ import numpy as np
 from polyopt import frontend
 from polyopt.capture.reads import plain_function
 from polyopt.dataclass import dataclass, replace
+from polyopt.derivatives import MAKERS, derivative
 from polyopt.errors import FrontendError, Loc
 from polyopt.frontend.arithmetic.operators import describe
 from polyopt.frontend.numpy import table as numpy_table
@@ -24,6 +25,7 @@ from polyopt.frontend.numpy.table_rules import AnyRule, OnMasked, Written
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.python import table as python_table
 from polyopt.frontend.reader.closures import bind_arguments
+from polyopt.frontend.reader.derivatives import Derived, called, derived, differentiated
 from polyopt.frontend.reader.objects import made_object
 from polyopt.frontend.subscripts.masks import plain
 from polyopt.frontend.syntax.pysource import is_inlinable, is_installed, read_function
@@ -80,6 +82,14 @@ def _call_known(  # noqa: C901  one case per kind of object
     if isinstance(known, Bound):
         own = Arguments(args.name, (Known(known.owner), *args.values), args.keywords, args.loc)
         return call_value(b, frame, Known(known.function), own, node)
+    if isinstance(known, Derived) or known is derivative:
+        wanted, args = (known, args) if isinstance(known, Derived) else called(args)
+        return differentiated(
+            b, wanted, args, lambda own: call_value(b, frame, wanted.function, own, node)
+        )
+    mode = next((mode for mode, make in MAKERS.items() if known is make), None)
+    if mode is not None:
+        return derived(mode, args)
     made = made_object(known, args)
     if made is not None:
         return made

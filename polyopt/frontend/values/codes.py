@@ -66,6 +66,9 @@ CODES: dict[str, str] = {
     "PO0176": "at call: an integer does not fit the element type",
     "PO0177": "at call: an assertion does not hold, or a `raise` is reached",
     "PO0180": "the function, or a constant in it, is too large",
+    "PO0183": "an operation without a derivative",
+    "PO0184": "the result to differentiate is no floating-point number",
+    "PO0185": "an argument to differentiate by is no floating-point number or array",
 }
 
 

@@ -1,0 +1,93 @@
+"""Questions about the instances of statements: who writes an element after it was read.
+
+In: statements with domains and an order.  Out: answers that hold for all sizes in the domains.
+A subscript that is not affine stands for the whole dimension, so answers err towards conflicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import islpy as isl
+
+from polyopt.ir.affine import covering_map
+from polyopt.ir.expr import Load
+from polyopt.ir.scop import Statement
+
+_OUT = isl.dim_type.out
+
+
+class Instances:
+    """The statements of one part, in textual order, and the order of their instances."""
+
+    def __init__(self, statements: Sequence[Statement]) -> None:
+        self.statements = tuple(statements)
+        self._length = max((len(s.order) for s in statements), default=1)
+        self._relations: dict[tuple[int, Load], isl.Map] = {}
+        self._conflicts: dict[tuple[int, Load, int, Load], isl.Map] = {}
+
+    def is_read_before(self, reader: int, read: Load, writer: int, after: bool = False) -> bool:
+        """Tell whether statement `writer` writes an element after an instance of `reader` read it.
+
+        `after`: the element is read just after that instance wrote; or else before it does.
+        """
+        write = self.statements[writer].target
+        if write.array != read.array:
+            return False
+        conflict = self._conflict(reader, read, writer, write)
+        one, two = self._time(reader), self._time(writer)
+        same = reader == writer and not after
+        order = one.lex_le_map(two) if same else one.lex_lt_map(two)
+        return not conflict.intersect(order).is_empty()
+
+    def is_used_before(self, user: int, use: Load, writer: int) -> bool:
+        """Tell whether an element is used by `user` in an instance before `writer` writes it."""
+        write = self.statements[writer].target
+        if write.array != use.array:
+            return False
+        conflict = self._conflict(user, use, writer, write)
+        return not conflict.intersect(self._time(user).lex_lt_map(self._time(writer))).is_empty()
+
+    def may_be_same(self, number: int, one: Load, two: Load) -> bool:
+        """Tell whether an instance of a statement may use one element as both."""
+        if one.array != two.array:
+            return False
+        both = self._relation(number, one).intersect(self._relation(number, two))
+        return not both.is_empty()
+
+    def is_carried(self, pair: tuple[int, int], loads: tuple[Load, Load], position: int) -> bool:
+        """Tell whether two iterations of a loop use one element.
+
+        The loop's time is at `position` of the order; those around it are in the same iteration.
+        """
+        one, two = pair
+        if loads[0].array != loads[1].array:
+            return False
+        conflict = self._conflict(one, loads[0], two, loads[1])
+        around, inside = (self._same(one, two, length) for length in (position, position + 1))
+        return not conflict.intersect(around).subtract(inside).is_empty()
+
+    def _relation(self, number: int, load: Load) -> isl.Map:
+        key = (number, load)
+        if key not in self._relations:
+            domain = self.statements[number].domain
+            self._relations[key] = covering_map(domain, load.array, load.index)[0]
+        return self._relations[key]
+
+    def _conflict(self, one: int, first: Load, two: int, second: Load) -> isl.Map:
+        key = (one, first, two, second)
+        if key not in self._conflicts:
+            left, right = self._relation(one, first), self._relation(two, second)
+            self._conflicts[key] = left.apply_range(right.reverse())
+        return self._conflicts[key]
+
+    def _time(self, number: int) -> isl.Map:
+        return self.statements[number].time(self._length)
+
+    def _same(self, one: int, two: int, length: int) -> isl.Map:
+        """Return the pairs of instances whose times agree in the first `length` places."""
+        drop = self._length - length
+        left, right = (
+            self._time(number).project_out(_OUT, length, drop) for number in (one, two)
+        )
+        return left.apply_range(right.reverse())

@@ -1,0 +1,162 @@
+"""Derivatives of functions as kernels: `grad`, `value_and_grad`, `vjp`.
+
+In: a Python function, or a kernel of one; the parameters to differentiate by.  Out: a `Kernel`.
+Its Python function calls `derivative`, which only the front end knows how to read: it reads the
+function, and writes the statements of the reverse sweep behind those of the function (`autodiff`).
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import linecache
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+from polyopt.digest import hex_digest
+from polyopt.errors import UsageError, boundary
+
+if TYPE_CHECKING:
+    from polyopt.api import Kernel
+
+By: TypeAlias = "int | str | Sequence[int | str]"
+"""Which parameters to differentiate by: a position or a name, or several."""
+
+
+def derivative(*_: object, **__: object) -> NoReturn:
+    """Stand for a derivative in the text of kernels; it has no meaning as Python."""
+    raise UsageError(
+        "PO0229",
+        "a derivative is compiled only: it does not run as Python",
+        hint="leave POLYOPT_DISABLE unset, or call the function itself",
+    )
+
+
+@boundary
+def grad(function: Callable[..., Any], wrt: By = 0, /, **options: object) -> Kernel[Any]:
+    """Return a kernel of the gradient of `function`, which returns one floating-point number.
+
+    `wrt` says by which parameters: a position or a name gives one gradient, a sequence a tuple of
+    them.  Gradients have the shapes and types of the arguments; tuples, dataclasses and objects of
+    arrays give gradients in the same structure.  Arguments that the function writes stay as they
+    were.  `options` are those of `kernel`.  Reverse mode (A. Griewank and A. Walther, Evaluating
+    Derivatives, 2nd edition, SIAM 2008).
+    Raises `UsageError` PO0223 for what is no function, PO0229 for a parameter that it has not; at
+    the first call `FrontendError` PO0183 to PO0185 for what has no derivative.
+    """
+    return _kernel("grad", function, wrt, (), options)
+
+
+@boundary
+def value_and_grad(function: Callable[..., Any], wrt: By = 0, /, **options: object) -> Kernel[Any]:
+    """Return a kernel that returns the function's value and its gradient, as `grad` gives it."""
+    return _kernel("value_and_grad", function, wrt, (), options)
+
+
+@boundary
+def vjp(
+    function: Callable[..., Any], wrt: By = 0, /, *, of: str | Sequence[str] = (), **options: object
+) -> Kernel[Any]:
+    """Return a kernel of the product of a vector and the function's Jacobian.
+
+    It takes the arguments of `function`, and after these one adjoint for each result, of its shape:
+    what the function returns, or the contents of the written parameters that `of` names.  It
+    returns the derivative, by the parameters `wrt`, of the sum of all results times their adjoints.
+    Raises what `grad` raises.
+    """
+    names = (of,) if isinstance(of, str) else tuple(of)
+    return _kernel("vjp", function, wrt, names, options)
+
+
+MAKERS: dict[str, Callable[..., Any]] = {
+    "grad": grad,
+    "value_and_grad": value_and_grad,
+    "vjp": vjp,
+}
+"""The functions that a kernel may call, by what they make."""
+
+
+def _kernel(
+    mode: str,
+    function: Callable[..., Any],
+    wrt: By,
+    of: tuple[str, ...],
+    options: dict[str, object],
+) -> Kernel[Any]:
+    from polyopt.api import Kernel, kernel
+    from polyopt.targets import Options
+
+    whole = function if isinstance(function, Kernel) else kernel(function)
+    chosen = whole.options.changed(options)
+    if not options and not isinstance(function, Kernel):
+        chosen = Options()
+    plain: Any = whole.py_func
+    by = tuple(wrt) if isinstance(wrt, list | tuple) else wrt
+    names = list(inspect.signature(plain, follow_wrapped=False).parameters)
+    for which in by if isinstance(by, tuple) else (by,):
+        _require(plain.__name__, which, names)
+    for which in of:
+        _require(plain.__name__, which, names)
+    return Kernel(_wrapper(mode, plain, by, of), chosen)
+
+
+def _require(function: str, which: object, names: list[str]) -> None:
+    """Refuse what is no parameter of a function."""
+    is_position = type(which) is int and -len(names) <= which < len(names)
+    if not is_position and which not in names:
+        raise UsageError(
+            "PO0229",
+            f"`{function}` has no parameter {which!r} to differentiate by",
+            hint=f"its parameters are {', '.join(names)}",
+        )
+
+
+@lru_cache(maxsize=512)
+def _wrapper(
+    mode: str, function: Callable[..., Any], by: object, of: tuple[str, ...]
+) -> Callable[..., Any]:
+    """Return a Python function whose text asks for the derivative."""
+    parameters = list(inspect.signature(function, follow_wrapped=False).parameters.values())
+    scope: dict[str, object] = {"_derivative": derivative, "_function": function}
+    taken = {parameter.name for parameter in parameters}
+    shown: list[str] = []
+    given: list[str] = []
+    for parameter in parameters:
+        text = parameter.name
+        if parameter.default is not parameter.empty:
+            scope[f"_default_{parameter.name}"] = parameter.default
+            text += f"=_default_{parameter.name}"
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in shown:
+            shown.append("*")
+        shown.append(text)
+        is_named = parameter.kind is parameter.KEYWORD_ONLY
+        given.append(f"{parameter.name}={parameter.name}" if is_named else parameter.name)
+    if mode == "vjp":
+        bars = [_free(f"{name}_bar", taken) for name in of or ("result",)]
+        place = shown.index("*") if "*" in shown else len(shown)
+        first = next((n for n, text in enumerate(shown[:place]) if "=" in text), place)
+        shown[first:place] = [text.partition("=")[0] for text in shown[first:place]]
+        shown[place:place] = bars
+        count = len([text for text in given if "=" not in text])
+        given[count:count] = bars
+    name = f"{mode}_of_{getattr(function, '__name__', 'kernel')}"
+    asked = ", ".join(("_function", repr(mode), repr(by), repr(of), *given))
+    text = f"def {name}({', '.join(shown)}):\n    return _derivative({asked})\n"
+    file = f"<polyopt {hex_digest(text.encode(), 8)} of {name}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    exec(builtins.compile(text, file, "exec"), scope)
+    made = scope[name]
+    assert isinstance(made, FunctionType)
+    made.__module__ = function.__module__
+    made.__doc__ = f"Return the derivative of `{getattr(function, '__name__', 'kernel')}`."
+    return made
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """Return a name that no parameter has, and take it."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name

@@ -1,0 +1,317 @@
+"""The way back of the statements of a call: their derivative as statements behind them.
+
+In: the builder before and after a function was read.  Out: gradients in new memory.
+Refuses: operations without a derivative, loops that data end, sizes that data decide (PO0183).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NoReturn
+
+from polyopt.autodiff.reverse import Adjoint, Memory, Refused, Sweep, active_arrays, reverse
+from polyopt.dataclass import dataclass, replace
+from polyopt.errors import Loc
+from polyopt.frontend.integers.affine_integers import TRUE, floordiv, minus, plus, times
+from polyopt.frontend.program.builder import Builder
+from polyopt.frontend.program.drafts import Draft, largest
+from polyopt.frontend.program.marks import Invocation, Mark, dynamic_params
+from polyopt.frontend.program.statement_domains import (
+    Loop,
+    Scope,
+    domain_of,
+    scope_exprs,
+    size_context,
+)
+from polyopt.frontend.values.codes import refuse
+from polyopt.frontend.values.values import Buffer, iterators
+from polyopt.ir.expr import BinaryOp, Const, Expr, Iter, Load, integer, loads, rewrite
+from polyopt.ir.names import params_of
+from polyopt.ir.scop import Reduction, Statement
+from polyopt.ir.types import DType
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Where what a call does begins: its drafts, marks, memory, snapshots and place.
+
+    `copies` is a free place before it.
+    """
+
+    drafts: int
+    marks: int
+    buffers: int
+    snapshots: int
+    position: int
+    copies: int
+
+
+def begin(b: Builder, copies: int) -> Begun:
+    """Note that what follows is to be differentiated."""
+    counts = (len(found) for found in (b.drafts, b.marks, b.buffers, b.snapshots))
+    return Begun(*counts, b.position, copies)
+
+
+def gradients(
+    b: Builder,
+    begun: Begun,
+    inputs: Sequence[Buffer],
+    results: Sequence[Buffer],
+    seed: Callable[[Sequence[Buffer]], None],
+) -> list[Buffer]:
+    """Emit the way back; return the derivative by each of `inputs`.
+
+    `seed` fills memory for the derivative by each of `results`.
+    """
+    end = len(b.drafts)
+    copies = _copy_written(b, begun)
+    inputs = [copies.get(buffer.name, buffer) for buffer in inputs]
+    results = [copies.get(buffer.name, buffer) for buffer in results]
+    return _WayBack(b, range(begun.drafts, end), begun, inputs, results).emitted(seed)
+
+
+def _copy_written(b: Builder, begun: Begun) -> dict[str, Buffer]:
+    """Let the call write copies of what was there before it; return these."""
+    there = {buffer.name: buffer for buffer in b.buffers[: begun.buffers] if not buffer.faults}
+    own = range(begun.drafts, len(b.drafts))
+    written = dict.fromkeys(b.drafts[n].target.array for n in own)
+    copies: dict[str, Buffer] = {}
+    after = b.position
+    for name in written:
+        if name in there:
+            old = there[name]
+            copies[name] = b.new_buffer(f"{name}_copy", old.dtype, old.shape)
+    for n in own:
+        b.drafts[n] = _renamed(b.drafts[n], copies)
+    b.position = begun.copies
+    for name, copy in copies.items():
+        loops, index = b.fresh_loops(copy.shape)
+        target, value = (Load(array, index, copy.dtype) for array in (copy.name, name))
+        b.position = begun.copies
+        b.emit(loops, target, value)
+    b.position = after
+    return copies
+
+
+def _renamed(draft: Draft, copies: Mapping[str, Buffer]) -> Draft:
+    """Return a draft that uses copies in place of arrays."""
+
+    def rule(part: Expr) -> Expr | None:
+        if not isinstance(part, Load) or part.array not in copies:
+            return None
+        index = tuple(rewrite(e, rule) for e in part.index)
+        return Load(copies[part.array].name, index, part.dtype)
+
+    if not copies:
+        return draft
+    target = rewrite(draft.target, rule)
+    assert isinstance(target, Load)
+    scope = replace(draft.scope, guard=rewrite(draft.scope.guard, rule))
+    return replace(draft, scope=scope, target=target, value=rewrite(draft.value, rule))
+
+
+class _WayBack:
+    """The way back of one call while it is made."""
+
+    def __init__(
+        self,
+        b: Builder,
+        own: range,
+        begun: Begun,
+        inputs: Sequence[Buffer],
+        results: Sequence[Buffer],
+    ) -> None:
+        self._b = b
+        self._begun = begun
+        self._inputs = inputs
+        self._results = results
+        faults = {buffer.name for buffer in b.buffers if buffer.faults}
+        self._own = own
+        self._numbers = [n for n in own if b.drafts[n].target.array not in faults]
+        self._drafts = [b.drafts[n] for n in self._numbers]
+        self._depth = len(b.scope.loops)
+        self._adjoints: dict[str, Buffer] = {}
+
+    def emitted(self, seed: Callable[[Sequence[Buffer]], None]) -> list[Buffer]:
+        """Emit everything; return the memory of the gradients."""
+        b = self._b
+        self._spread()
+        statements = self._statements()
+        inputs = {buffer.name for buffer in self._inputs}
+        results = {buffer.name for buffer in self._results}
+        active = active_arrays(statements, inputs, results)
+        self._refuse_marks(active)
+        kinds = {buffer.name: buffer for buffer in b.buffers}
+        for name in dict.fromkeys((*active, *inputs, *results)):
+            self._zeroed(kinds[name], name in results)
+        seed([self._adjoints[buffer.name] for buffer in self._results])
+        if not b.scout:
+            memory = Memory(lambda array: self._adjoints[array].name, self._kept)
+            try:
+                sweep = reverse(statements, self._depth, inputs, active, memory, b.position)
+            except Refused as error:
+                loc = self._drafts[error.number].loc
+                refuse("PO0183", f"{error.reason} has no derivative here", loc)
+            self._emit(sweep)
+        return [self._adjoints[buffer.name] for buffer in self._inputs]
+
+    def _zeroed(self, buffer: Buffer, is_seeded: bool) -> None:
+        """Make the adjoint of an array, zero where nothing else fills it."""
+        b = self._b
+        made = b.new_buffer(f"{buffer.name}_bar", buffer.dtype, buffer.shape)
+        self._adjoints[buffer.name] = made
+        if not is_seeded:
+            loops, index = b.fresh_loops(made.shape)
+            b.emit(loops, Load(made.name, index, made.dtype), Const(0.0, made.dtype))
+
+    def _refuse_marks(self, active: frozenset[str]) -> None:
+        """Refuse what runs around statements: library calls, loops that data end, sizes of data."""
+        b = self._b
+        for mark in b.marks[self._begun.marks :]:
+            what = mark.what
+            if isinstance(what, Invocation):
+                if active & {*what.inputs, *what.outputs}:
+                    name = b.library[what.site].function
+                    self._refuse(f"a call of `{name}`", b.loc)
+            elif len(mark.scope.loops) > self._depth:
+                self._refuse("a size that data decide inside of a loop", b.loc)
+        for draft in self._drafts:
+            if any(loop.going is not None for loop in draft.scope.loops[self._depth :]):
+                self._refuse("a loop that data end", draft.loc)
+
+    def _refuse(self, what: str, loc: Loc | None) -> NoReturn:
+        refuse("PO0183", f"{what} has no derivative here", loc)
+
+    # -- statements as `autodiff` knows them ------------------------------------------------------
+
+    def _statements(self) -> list[Statement]:
+        exprs: list[Expr] = []
+        for draft in self._drafts:
+            found = (draft.target, *loads(draft.value), *loads(draft.scope.guard))
+            exprs += [*scope_exprs(draft.scope), *(part for load in found for part in load.index)]
+        params = tuple(sorted(params_of(exprs)))
+        context = size_context(params, (*self._b.sizes, *self._b.required))
+        made: list[Statement] = []
+        for number, draft in enumerate(self._drafts):
+            name = f"S{number}"
+            guard = None if draft.scope.guard == TRUE else draft.scope.guard
+            made.append(
+                Statement(
+                    name=name,
+                    iters=draft.scope.iters,
+                    domain=domain_of(draft.scope, params, name).intersect_params(context),
+                    order=draft.scope.order,
+                    target=draft.target,
+                    value=draft.value,
+                    loc=draft.loc,
+                    text=draft.text,
+                    reduction=draft.reduction,
+                    guard=guard,
+                )
+            )
+        return made
+
+    def _kept(self, number: int, name: str, dtype: DType) -> Load:
+        """Return an element of new memory with one for each instance of a statement."""
+        draft = self._drafts[number]
+        around = [*self._b.scope.loops]
+        shape: list[Expr] = []
+        index: list[Expr] = []
+        for loop in draft.scope.loops[self._depth :]:
+            step = abs(loop.step)
+            here, count = (
+                minus(end, start) if loop.step > 0 else minus(start, end)
+                for start, end in ((loop.lower, Iter(loop.iter)), (loop.lower, loop.upper))
+            )
+            if step > 1:
+                here, count = floordiv(here, integer(step)), plus(count, step - 1)
+                count = floordiv(count, integer(step))
+            for outer in reversed(around):
+                count = largest(count, outer, draft.loc)
+            around.append(loop)
+            shape.append(count)
+            index.append(here)
+        if dynamic_params(*shape):
+            self._refuse("a value that a size of data says how often to keep", draft.loc)
+        buffer = self._b.new_buffer(name, dtype, tuple(shape))
+        return Load(buffer.name, tuple(index), dtype)
+
+    # -- places -----------------------------------------------------------------------------------
+
+    def _spread(self) -> None:
+        """Leave a free place before each place of the call."""
+        b, begun = self._b, self._begun
+        for n in self._own:
+            b.drafts[n] = replace(b.drafts[n], scope=self._apart(b.drafts[n].scope))
+        for n in range(begun.marks, len(b.marks)):
+            b.marks[n] = Mark(self._apart(b.marks[n].scope), b.marks[n].what)
+        for n in range(begun.snapshots, len(b.snapshots)):
+            b.snapshots[n] = replace(b.snapshots[n], scope=self._apart(b.snapshots[n].scope))
+        for buffer in b.buffers[begun.buffers :]:
+            if buffer.home is not None:
+                buffer.home = self._order(buffer.home)
+        self._drafts = [b.drafts[n] for n in self._numbers]
+        b.position = begun.position + 2 * (b.position - begun.position) + 2
+
+    def _apart(self, scope: Scope) -> Scope:
+        return replace(scope, order=self._order(scope.order))
+
+    def _order(self, order: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        first, start = 2 * self._depth, self._begun.position
+        if len(order) <= first:
+            return order
+        head = order[first]
+        if not isinstance(head, Const) or int(head.value.real) < start:
+            return order
+        renewed = list(order)
+        for place in range(first, len(order), 2):
+            part = order[place]
+            assert isinstance(part, Const)
+            base = start if place == first else 0
+            renewed[place] = integer(base + 2 * (int(part.value.real) - base) + 1)
+        return tuple(renewed)
+
+    def _emit(self, sweep: Sweep) -> None:
+        b = self._b
+        for number, kept in sweep.saved.items():
+            draft = self._drafts[number]
+            order = draft.scope.order
+            last = order[-1]
+            assert isinstance(last, Const)
+            scope = replace(draft.scope, order=(*order[:-1], integer(int(last.value.real) - 1)))
+            b.drafts.append(Draft(scope, kept, draft.target, None, draft.loc, draft.text))
+        b.drafts += map(self._back, sweep.adjoints)
+        b.position = sweep.length
+
+    def _back(self, adjoint: Adjoint) -> Draft:
+        draft = self._drafts[adjoint.source]
+        loops = tuple(
+            turned(loop) if depth in adjoint.turned else loop
+            for depth, loop in enumerate(draft.scope.loops)
+        )
+        scope = replace(draft.scope, loops=loops, order=adjoint.order)
+        reduction = None
+        if adjoint.is_sum and _is_repeated(adjoint, scope):
+            reduction = Reduction(BinaryOp.ADD, True)
+        return Draft(
+            scope, adjoint.target, adjoint.value, reduction, draft.loc, f"gradient: {draft.text}"
+        )
+
+
+def _is_repeated(adjoint: Adjoint, scope: Scope) -> bool:
+    """Tell whether a sum adds several terms to one element, and reads its array nowhere else."""
+    used = {name for part in adjoint.target.index for name in iterators(part)}
+    reads = [load for load in loads(adjoint.value) if load.array == adjoint.target.array]
+    return len(reads) == 1 and any(name not in used for name in scope.iters)
+
+
+def turned(loop: Loop) -> Loop:
+    """Return a loop over the same iterations, from the last to the first."""
+    step = loop.step
+    if step > 0:
+        count = floordiv(minus(plus(loop.upper, -1), loop.lower), integer(step))
+        last = plus(loop.upper, -1) if step == 1 else plus(loop.lower, times(count, step))
+        return replace(loop, lower=last, upper=plus(loop.lower, -1), step=-step)
+    count = floordiv(minus(loop.lower, plus(loop.upper, 1)), integer(-step))
+    last = plus(loop.upper, 1) if step == -1 else minus(loop.lower, times(count, -step))
+    return replace(loop, lower=last, upper=plus(loop.lower, 1), step=-step)
