@@ -67,6 +67,16 @@ class Instances:
         around, inside = (self._same(one, two, length) for length in (position, position + 1))
         return not conflict.intersect(around).subtract(inside).is_empty()
 
+    def defines(self, number: int, load: Load, elements: isl.Set | None) -> bool:
+        """Tell whether the instances of a statement use all `elements`, each one once."""
+        statement = self.statements[number]
+        if elements is None or statement.guard is not None:
+            return False
+        relation, is_exact = covering_map(statement.domain, load.array, load.index)
+        if not is_exact or not relation.is_injective():
+            return False
+        return bool(elements.is_subset(relation.range()))
+
     def _relation(self, number: int, load: Load) -> isl.Map:
         key = (number, load)
         if key not in self._relations:

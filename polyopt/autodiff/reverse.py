@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
+import islpy as isl
+
 from polyopt.autodiff.instances import Instances
 from polyopt.autodiff.partials import (
     Contribution,
@@ -70,11 +72,16 @@ class Adjoint:
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """The way back: `saved` maps statements to where the element goes that they overwrite."""
+    """The way back, in `length` places from 0 on.
+
+    `saved` maps statements to where the element goes that they overwrite.  The adjoints of the
+    arrays `defined` get all of their elements here; those of others have to be there before.
+    """
 
     saved: Mapping[int, Load]
     adjoints: tuple[Adjoint, ...]
     length: int
+    defined: frozenset[str]
 
 
 Keep = Callable[[int, str, DType], Load]
@@ -86,10 +93,12 @@ class Memory:
     """Where the sweep keeps what it computes.
 
     `adjoint` names the array with the derivative by an array; `kept` gives new memory.
+    `elements` are all elements of an array; None where its shape is not known.
     """
 
     adjoint: Callable[[str], str]
     kept: Keep
+    elements: Callable[[str], isl.Set | None]
 
 
 def active_arrays(
@@ -123,12 +132,12 @@ def reverse(
     statements: Sequence[Statement],
     depth: int,
     inputs: Collection[str],
+    results: Collection[str],
     active: frozenset[str],
     memory: Memory,
-    position: int,
 ) -> Sweep:
-    """Return the way back of statements inside of `depth` common loops, from `position` on."""
-    return _Reversal(statements, depth, inputs, active, memory).sweep(position)
+    """Return the way back of statements inside of `depth` common loops."""
+    return _Reversal(statements, depth, inputs, results, active, memory).sweep()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +160,11 @@ class _Reversal:
         statements: Sequence[Statement],
         depth: int,
         inputs: Collection[str],
+        results: Collection[str],
         active: frozenset[str],
         memory: Memory,
     ) -> None:
+        self._results = results
         self._statements = tuple(statements)
         self._depth = depth
         self._inputs = inputs
@@ -161,7 +172,7 @@ class _Reversal:
         self._memory = memory
         self._instances = Instances(statements)
 
-    def sweep(self, position: int) -> Sweep:
+    def sweep(self) -> Sweep:
         """Return the whole way back."""
         rules = {n: self._rule(n) for n in self._differentiated}
         needs = {n: self._needs(n, rule) for n, rule in rules.items()}
@@ -176,12 +187,12 @@ class _Reversal:
             for n in sorted(restored)
         }
         turned = self._turned(restored)
-        steps: list[tuple[int, list[tuple[Load, Expr, bool]]]] = []
+        steps: list[_Steps] = []
         for n in reversed(range(len(self._statements))):
             found = self._steps(n, rules.get(n), saved.get(n))
             if found:
                 steps.append((n, found))
-        return self._placed(steps, saved, turned, position)
+        return self._placed(*self._defining(steps), saved, turned)
 
     # -- what a statement's adjoint computes ------------------------------------------------------
 
@@ -392,12 +403,45 @@ class _Reversal:
         renewed = tuple((load, rewrite(gain, rule)) for load, gain in gains)
         return renewed, [(load, part, False) for part, load in kept.items()]
 
+    def _defining(self, steps: Sequence[_Steps]) -> tuple[list[_Steps], frozenset[str]]:
+        """Let the first sum into an adjoint define it, where it reaches each element once."""
+        renewed = list(steps)
+        defined: set[str] = set()
+        for array in sorted(self._active - frozenset(self._results)):
+            name = self._memory.adjoint(array)
+            touching = [
+                position
+                for position, (_, found) in enumerate(renewed)
+                for target, value, _ in found
+                if name in {target.array, *(load.array for load in loads(value))}
+            ]
+            if not touching or self._place(renewed[touching[0]][0]) in {
+                self._place(renewed[position][0]) for position in touching[1:]
+            }:
+                continue
+            n, found = renewed[touching[0]]
+            number, (target, value, is_sum) = next(
+                (number, step) for number, step in enumerate(found) if step[0].array == name
+            )
+            load = Load(array, target.index, target.dtype)
+            if not is_sum or not self._instances.defines(n, load, self._memory.elements(array)):
+                continue
+            assert isinstance(value, Binary)
+            changed = [*found]
+            changed[number] = (target, value.right, False)
+            renewed[touching[0]] = (n, changed)
+            defined.add(array)
+        return renewed, frozenset(defined)
+
+    def _place(self, n: int) -> Expr:
+        return self._statements[n].order[2 * self._depth]
+
     def _placed(
         self,
-        steps: Sequence[tuple[int, list[tuple[Load, Expr, bool]]]],
+        steps: Sequence[_Steps],
+        defined: frozenset[str],
         saved: Mapping[int, Load],
         turned: Mapping[int, frozenset[int]],
-        position: int,
     ) -> Sweep:
         """Return the steps with their places in the order."""
         first = 2 * self._depth
@@ -421,12 +465,12 @@ class _Reversal:
                         continue
                     assert isinstance(part, Const)
                     where = (most - int(part.value.real)) * width
-                    where += position if place == first else 0
                     back.append(integer(where + (sub if place == len(order) - 1 else 0)))
                 adjoints.append(Adjoint(n, tuple(back), turned[n], target, value, is_sum))
-        return Sweep(saved, tuple(adjoints), position + (most + 1) * width)
+        return Sweep(saved, tuple(adjoints), (most + 1) * width, defined)
 
 
+_Steps = tuple[int, list[tuple[Load, Expr, bool]]]
 _READ, _ADD, _WRITE = "read", "add", "write"
 
 

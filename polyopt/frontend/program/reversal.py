@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
+import islpy as isl
+
 from polyopt.autodiff.reverse import Adjoint, Memory, Refused, Sweep, active_arrays, reverse
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import Loc
@@ -137,32 +139,40 @@ class _WayBack:
         b = self._b
         self._spread()
         statements = self._statements()
-        inputs = {buffer.name for buffer in self._inputs}
-        results = {buffer.name for buffer in self._results}
+        inputs = frozenset(buffer.name for buffer in self._inputs)
+        results = frozenset(buffer.name for buffer in self._results)
         active = active_arrays(statements, inputs, results)
         self._refuse_marks(active)
         kinds = {buffer.name: buffer for buffer in b.buffers}
         for name in dict.fromkeys((*active, *inputs, *results)):
-            self._zeroed(kinds[name], name in results)
+            whole = kinds[name]
+            made = b.new_buffer(f"{name}_bar", whole.dtype, whole.shape)
+            self._adjoints[name] = made
+        sweep = None if b.scout else self._sweep(statements, inputs, results, active)
+        defined = frozenset[str]() if sweep is None else sweep.defined
+        for name, made in self._adjoints.items():
+            if name not in defined | results:
+                loops, index = b.fresh_loops(made.shape)
+                b.emit(loops, Load(made.name, index, made.dtype), Const(0.0, made.dtype))
         seed([self._adjoints[buffer.name] for buffer in self._results])
-        if not b.scout:
-            memory = Memory(lambda array: self._adjoints[array].name, self._kept)
-            try:
-                sweep = reverse(statements, self._depth, inputs, active, memory, b.position)
-            except Refused as error:
-                loc = self._drafts[error.number].loc
-                refuse("PO0183", f"{error.reason} has no derivative here", loc)
+        if sweep is not None:
             self._emit(sweep)
         return [self._adjoints[buffer.name] for buffer in self._inputs]
 
-    def _zeroed(self, buffer: Buffer, is_seeded: bool) -> None:
-        """Make the adjoint of an array, zero where nothing else fills it."""
-        b = self._b
-        made = b.new_buffer(f"{buffer.name}_bar", buffer.dtype, buffer.shape)
-        self._adjoints[buffer.name] = made
-        if not is_seeded:
-            loops, index = b.fresh_loops(made.shape)
-            b.emit(loops, Load(made.name, index, made.dtype), Const(0.0, made.dtype))
+    def _sweep(
+        self,
+        statements: Sequence[Statement],
+        inputs: frozenset[str],
+        results: frozenset[str],
+        active: frozenset[str],
+    ) -> Sweep:
+        adjoints = self._adjoints
+        memory = Memory(lambda array: adjoints[array].name, self._kept, self._elements)
+        try:
+            return reverse(statements, self._depth, inputs, results, active, memory)
+        except Refused as error:
+            loc = self._drafts[error.number].loc
+            refuse("PO0183", f"{error.reason} has no derivative here", loc)
 
     def _refuse_marks(self, active: frozenset[str]) -> None:
         """Refuse what runs around statements: library calls, loops that data end, sizes of data."""
@@ -189,8 +199,10 @@ class _WayBack:
         for draft in self._drafts:
             found = (draft.target, *loads(draft.value), *loads(draft.scope.guard))
             exprs += [*scope_exprs(draft.scope), *(part for load in found for part in load.index)]
-        params = tuple(sorted(params_of(exprs)))
-        context = size_context(params, (*self._b.sizes, *self._b.required))
+        used = {load.array for draft in self._drafts for load in (draft.target, *loads(draft.value))}
+        exprs += [e for buffer in self._b.buffers if buffer.name in used for e in buffer.shape]
+        params = self._params = tuple(sorted(params_of(exprs)))
+        self._sizes = size_context(params, (*self._b.sizes, *self._b.required))
         made: list[Statement] = []
         for number, draft in enumerate(self._drafts):
             name = f"S{number}"
@@ -199,7 +211,7 @@ class _WayBack:
                 Statement(
                     name=name,
                     iters=draft.scope.iters,
-                    domain=domain_of(draft.scope, params, name).intersect_params(context),
+                    domain=domain_of(draft.scope, params, name).intersect_params(self._sizes),
                     order=draft.scope.order,
                     target=draft.target,
                     value=draft.value,
@@ -210,6 +222,15 @@ class _WayBack:
                 )
             )
         return made
+
+    def _elements(self, array: str) -> isl.Set | None:
+        """Return all elements of an array, for sizes that are known before the call's loops."""
+        shape = next(buffer.shape for buffer in self._b.buffers if buffer.name == array)
+        names = {name for extent in shape for name in iterators(extent)}
+        if names or not params_of(shape) <= {*self._params}:
+            return None
+        loops = tuple(Loop(f"?{d}", integer(0), extent) for d, extent in enumerate(shape))
+        return domain_of(Scope(loops), self._params, array).intersect_params(self._sizes)
 
     def _kept(self, number: int, name: str, dtype: DType) -> Load:
         """Return an element of new memory with one for each instance of a statement."""
@@ -280,16 +301,21 @@ class _WayBack:
             assert isinstance(last, Const)
             scope = replace(draft.scope, order=(*order[:-1], integer(int(last.value.real) - 1)))
             b.drafts.append(Draft(scope, kept, draft.target, None, draft.loc, draft.text))
-        b.drafts += map(self._back, sweep.adjoints)
-        b.position = sweep.length
+        b.drafts += [self._back(adjoint, b.position) for adjoint in sweep.adjoints]
+        b.position += sweep.length
 
-    def _back(self, adjoint: Adjoint) -> Draft:
+    def _back(self, adjoint: Adjoint, position: int) -> Draft:
+        first = 2 * self._depth
+        place = adjoint.order[first]
+        assert isinstance(place, Const)
+        moved = integer(int(place.value.real) + position)
+        order = (*adjoint.order[:first], moved, *adjoint.order[first + 1 :])
         draft = self._drafts[adjoint.source]
         loops = tuple(
             turned(loop) if depth in adjoint.turned else loop
             for depth, loop in enumerate(draft.scope.loops)
         )
-        scope = replace(draft.scope, loops=loops, order=adjoint.order)
+        scope = replace(draft.scope, loops=loops, order=order)
         reduction = None
         if adjoint.is_sum and _is_repeated(adjoint, scope):
             reduction = Reduction(BinaryOp.ADD, True)
