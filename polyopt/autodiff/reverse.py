@@ -29,7 +29,6 @@ from polyopt.dataclass import dataclass
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
-    Const,
     Expr,
     Iter,
     Load,
@@ -39,8 +38,11 @@ from polyopt.ir.expr import (
     is_function,
     loads,
     rewrite,
+    sub,
+    substitute,
     walk,
 )
+from polyopt.ir.linear import normalize
 from polyopt.ir.scop import Statement
 from polyopt.ir.types import DType
 
@@ -55,19 +57,34 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Adjoint:
-    """`target = value` for the instances of statement `source`, in the place `order`.
+class Step:
+    """`target = value`; `is_sum`: it adds to its target, in any order.
 
-    `turned`: the loops, by their depth, that run the other way.  `is_sum`: it adds to its target,
-    in any order.
+    `shifts`: iterators that run over other values than those of the statement, this much larger.
+    """
+
+    target: Load
+    value: Expr
+    is_sum: bool = False
+    shifts: tuple[tuple[str, Expr], ...] = ()
+
+    @property
+    def arrays(self) -> frozenset[str]:
+        """The arrays that it touches."""
+        return frozenset((self.target.array, *(load.array for load in loads(self.value))))
+
+
+@dataclass(frozen=True, slots=True)
+class Adjoint:
+    """A step for the instances of statement `source`, in the place `order`.
+
+    `turned`: the loops, by their depth, that run the other way.
     """
 
     source: int
     order: tuple[Expr, ...]
     turned: frozenset[int]
-    target: Load
-    value: Expr
-    is_sum: bool = False
+    step: Step
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,34 +374,29 @@ class _Reversal:
 
     # -- statements -------------------------------------------------------------------------------
 
-    def _steps(
-        self, n: int, rule: _Rule | None, saved: Load | None
-    ) -> list[tuple[Load, Expr, bool]]:
+    def _steps(self, n: int, rule: _Rule | None, saved: Load | None) -> list[Step]:
         """Return what happens on the way back of a statement, in order."""
         target = self._target(n)
-        after: list[tuple[Load, Expr, bool]] = []
-        before: list[tuple[Load, Expr, bool]] = []
+        found: list[Step] = []
         if saved is not None:
-            before.append((target, saved, False))
+            found.append(Step(target, saved))
         if rule is None:
-            return before
+            return found
+        adjoint = self._adjoint(target)
         if rule.apart is not None:
-            before.append((rule.apart, self._adjoint(target), False))
-            before.append((self._adjoint(target), rule.own or rule.apart, False))
-        elif rule.own is not None:
-            after.append((self._adjoint(target), rule.own, False))
-        gains, kept = self._shared(n, rule.gains)
+            found += [Step(rule.apart, adjoint), Step(adjoint, rule.own or rule.apart)]
+        gains, factors = self._shared(n, rule.gains)
+        found += factors
         for load, gain in gains:
             grown = self._adjoint(load)
-            after.insert(
-                len(after) - (rule.own is not None and rule.apart is None),
-                (grown, Binary(BinaryOp.ADD, grown, gain, grown.dtype), True),
-            )
-        return [*before, *kept, *after]
+            found.append(Step(grown, Binary(BinaryOp.ADD, grown, gain, grown.dtype), True))
+        if rule.apart is None and rule.own is not None:
+            found.append(Step(adjoint, rule.own))
+        return found
 
     def _shared(
         self, n: int, gains: Sequence[Contribution]
-    ) -> tuple[tuple[Contribution, ...], list[tuple[Load, Expr, bool]]]:
+    ) -> tuple[tuple[Contribution, ...], list[Step]]:
         """Return the gains with functions that several compute computed once, before them."""
         counts: dict[Expr, int] = {}
         for _, gain in gains:
@@ -401,35 +413,32 @@ class _Reversal:
             return kept[part]
 
         renewed = tuple((load, rewrite(gain, rule)) for load, gain in gains)
-        return renewed, [(load, part, False) for part, load in kept.items()]
+        return renewed, [Step(load, part) for part, load in kept.items()]
 
     def _defining(self, steps: Sequence[_Steps]) -> tuple[list[_Steps], frozenset[str]]:
         """Let the first sum into an adjoint define it, where it reaches each element once."""
-        renewed = list(steps)
+        renewed = [(n, [*found]) for n, found in steps]
         defined: set[str] = set()
         for array in sorted(self._active - frozenset(self._results)):
             name = self._memory.adjoint(array)
             touching = [
-                position
-                for position, (_, found) in enumerate(renewed)
-                for target, value, _ in found
-                if name in {target.array, *(load.array for load in loads(value))}
+                (n, found, number)
+                for n, found in renewed
+                for number, step in enumerate(found)
+                if name in step.arrays
             ]
-            if not touching or self._place(renewed[touching[0]][0]) in {
-                self._place(renewed[position][0]) for position in touching[1:]
-            }:
+            if not touching:
                 continue
-            n, found = renewed[touching[0]]
-            number, (target, value, is_sum) = next(
-                (number, step) for number, step in enumerate(found) if step[0].array == name
-            )
-            load = Load(array, target.index, target.dtype)
-            if not is_sum or not self._instances.defines(n, load, self._memory.elements(array)):
+            n, found, number = touching[0]
+            step = found[number]
+            if self._place(n) in {self._place(other) for other, *_ in touching[1:]}:
                 continue
-            assert isinstance(value, Binary)
-            changed = [*found]
-            changed[number] = (target, value.right, False)
-            renewed[touching[0]] = (n, changed)
+            load = Load(array, step.target.index, step.target.dtype)
+            whole = self._memory.elements(array)
+            if not step.is_sum or not self._instances.defines(n, load, whole):
+                continue
+            assert isinstance(step.value, Binary)
+            found[number] = Step(step.target, step.value.right)
             defined.add(array)
         return renewed, frozenset(defined)
 
@@ -443,34 +452,79 @@ class _Reversal:
         saved: Mapping[int, Load],
         turned: Mapping[int, frozenset[int]],
     ) -> Sweep:
-        """Return the steps with their places in the order."""
-        first = 2 * self._depth
-        places = [
-            part.value
-            for s in self._statements
-            for part in s.order[first::2]
-            if isinstance(part, Const) and isinstance(part.value, int)
-        ]
-        most = max(places, default=0)
+        """Return the steps with their places in the order.
+
+        Inside of the last loop that is turned each step has loops of its own: no dependence is
+        carried there.
+        """
+        count = len(self._statements)
+        last: dict[tuple[Expr, ...], int] = {}
+        for n, statement in enumerate(self._statements):
+            for depth in range(self._depth, len(statement.iters)):
+                last[statement.order[: 2 * depth + 2]] = n
         width = max((len(found) for _, found in steps), default=1)
         adjoints: list[Adjoint] = []
         for n, found in steps:
             order = self._statements[n].order
-            for sub, (target, value, is_sum) in enumerate(found):
-                back: list[Expr] = list(order[:first])
-                for place in range(first, len(order)):
-                    part = order[place]
-                    if place % 2:
-                        back.append(_opposite(part) if place // 2 in turned[n] else part)
-                        continue
-                    assert isinstance(part, Const)
-                    where = (most - int(part.value.real)) * width
-                    back.append(integer(where + (sub if place == len(order) - 1 else 0)))
-                adjoints.append(Adjoint(n, tuple(back), turned[n], target, value, is_sum))
-        return Sweep(saved, tuple(adjoints), (most + 1) * width, defined)
+            shared = max((self._depth, *(depth + 1 for depth in turned[n])))
+            around: list[Expr] = [*order[: 2 * self._depth]]
+            for depth in range(self._depth, shared):
+                behind = count - 1 - last[order[: 2 * depth + 2]]
+                time = order[2 * depth + 1]
+                around.append(integer(behind * width))
+                around.append(_opposite(time) if depth in turned[n] else time)
+            own: list[Expr] = []
+            for time in order[2 * shared + 1 :: 2]:
+                own += [time, integer(0)]
+            for number, step in enumerate(found):
+                place = integer((count - 1 - n) * width + number)
+                moved = self._moved(n, shared, step)
+                adjoints.append(Adjoint(n, (*around, place, *own), turned[n], moved))
+        return Sweep(saved, tuple(adjoints), count * width, defined)
+
+    def _moved(self, n: int, shared: int, step: Step) -> Step:
+        """Return a sum with the element that it adds to as its iterators, shifted to there."""
+        iters = self._statements[n].iters
+        if not step.is_sum:
+            return step
+        shifts = {
+            name: shift
+            for name in iters[shared:]
+            if (shift := _shift(name, step.target.index, iters[shared:])) is not None
+        }
+        if not shifts:
+            return step
+        before = {name: sub(Iter(name), shift) for name, shift in shifts.items()}
+        target = substitute(step.target, before)
+        assert isinstance(target, Load)
+        index = tuple(normalize(part) for part in target.index)
+        value = rewrite(
+            substitute(step.value, before),
+            lambda e: (
+                Load(e.array, tuple(map(normalize, e.index)), e.dtype)
+                if isinstance(e, Load)
+                else None
+            ),
+        )
+        return Step(Load(target.array, index, target.dtype), value, True, tuple(shifts.items()))
 
 
-_Steps = tuple[int, list[tuple[Load, Expr, bool]]]
+def _shift(name: str, index: Sequence[Expr], inner: Sequence[str]) -> Expr | None:
+    """Return `s` where the only subscript with iterator `name` is `name + s`, None where `s` is 0.
+
+    `s` is the same in all iterations of the loops `inner`.
+    """
+    places = [part for part in index if Iter(name) in walk(part)]
+    if len(places) != 1:
+        return None
+    rest = normalize(sub(places[0], Iter(name)))
+    names = {part.name for part in walk(rest) if isinstance(part, Iter)}
+    if names & {*inner} or rest == integer(0):
+        return None
+    return rest
+
+
+_Steps = tuple[int, list[Step]]
 _READ, _ADD, _WRITE = "read", "add", "write"
 
 

@@ -11,11 +11,20 @@ from typing import NoReturn
 
 import islpy as isl
 
-from polyopt.autodiff.reverse import Adjoint, Memory, Refused, Sweep, active_arrays, reverse
+from polyopt.autodiff.reverse import (
+    Adjoint,
+    Memory,
+    Refused,
+    Step,
+    Sweep,
+    active_arrays,
+    reverse,
+)
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import Loc
 from polyopt.frontend.integers.affine_integers import TRUE, floordiv, minus, plus, times
 from polyopt.frontend.program.builder import Builder
+from polyopt.frontend.program.control_flow import place_of
 from polyopt.frontend.program.drafts import Draft, largest
 from polyopt.frontend.program.marks import Invocation, Mark, dynamic_params
 from polyopt.frontend.program.statement_domains import (
@@ -27,7 +36,7 @@ from polyopt.frontend.program.statement_domains import (
 )
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.values import Buffer, iterators
-from polyopt.ir.expr import BinaryOp, Const, Expr, Iter, Load, integer, loads, rewrite
+from polyopt.ir.expr import BinaryOp, Const, Expr, Iter, Load, integer, loads, rewrite, substitute
 from polyopt.ir.names import params_of
 from polyopt.ir.scop import Reduction, Statement
 from polyopt.ir.types import DType
@@ -129,7 +138,8 @@ class _WayBack:
         self._results = results
         faults = {buffer.name for buffer in b.buffers if buffer.faults}
         self._own = own
-        self._numbers = [n for n in own if b.drafts[n].target.array not in faults]
+        found = [n for n in own if b.drafts[n].target.array not in faults]
+        self._numbers = sorted(found, key=lambda n: place_of(b.drafts[n].scope.order))
         self._drafts = [b.drafts[n] for n in self._numbers]
         self._depth = len(b.scope.loops)
         self._adjoints: dict[str, Buffer] = {}
@@ -310,24 +320,40 @@ class _WayBack:
         assert isinstance(place, Const)
         moved = integer(int(place.value.real) + position)
         order = (*adjoint.order[:first], moved, *adjoint.order[first + 1 :])
-        draft = self._drafts[adjoint.source]
+        draft, step = self._drafts[adjoint.source], adjoint.step
         loops = tuple(
             turned(loop) if depth in adjoint.turned else loop
             for depth, loop in enumerate(draft.scope.loops)
         )
-        scope = replace(draft.scope, loops=loops, order=order)
+        scope = _shifted(replace(draft.scope, loops=loops, order=order), dict(step.shifts))
         reduction = None
-        if adjoint.is_sum and _is_repeated(adjoint, scope):
+        if step.is_sum and _is_repeated(step, scope):
             reduction = Reduction(BinaryOp.ADD, True)
         return Draft(
-            scope, adjoint.target, adjoint.value, reduction, draft.loc, f"gradient: {draft.text}"
+            scope, step.target, step.value, reduction, draft.loc, f"gradient: {draft.text}"
         )
 
 
-def _is_repeated(adjoint: Adjoint, scope: Scope) -> bool:
+def _shifted(scope: Scope, shifts: Mapping[str, Expr]) -> Scope:
+    """Return a scope whose iterators run over values that are larger by `shifts`."""
+    if not shifts:
+        return scope
+    before = {name: minus(Iter(name), shift) for name, shift in shifts.items()}
+    loops: list[Loop] = []
+    for loop in scope.loops:
+        lower, upper = (substitute(end, before) for end in (loop.lower, loop.upper))
+        if loop.iter in shifts:
+            lower, upper = (plus(end, shifts[loop.iter]) for end in (lower, upper))
+        loops.append(replace(loop, lower=lower, upper=upper))
+    conditions = tuple(substitute(part, before) for part in scope.conditions)
+    guard = substitute(scope.guard, before)
+    return replace(scope, loops=tuple(loops), conditions=conditions, guard=guard)
+
+
+def _is_repeated(step: Step, scope: Scope) -> bool:
     """Tell whether a sum adds several terms to one element, and reads its array nowhere else."""
-    used = {name for part in adjoint.target.index for name in iterators(part)}
-    reads = [load for load in loads(adjoint.value) if load.array == adjoint.target.array]
+    used = {name for part in step.target.index for name in iterators(part)}
+    reads = [load for load in loads(step.value) if load.array == step.target.array]
     return len(reads) == 1 and any(name not in used for name in scope.iters)
 
 
