@@ -10,30 +10,26 @@ from __future__ import annotations
 import builtins
 import inspect
 import linecache
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
+
+from polyopt.api import Kernel
+from polyopt.autodiff.request import derivative, makes
 from polyopt.digest import hex_digest
 from polyopt.errors import UsageError, boundary
-
-if TYPE_CHECKING:
-    from polyopt.api import Kernel
+from polyopt.frontend.values.records import record
+from polyopt.structured import attributes_of
+from polyopt.targets import Options
 
 By: TypeAlias = "int | str | Sequence[int | str]"
 """Which parameters to differentiate by: a position or a name, or several."""
 
 
-def derivative(*_: object, **__: object) -> NoReturn:
-    """Stand for a derivative in the text of kernels; it has no meaning as Python."""
-    raise UsageError(
-        "PO0229",
-        "a derivative is compiled only: it does not run as Python",
-        hint="leave POLYOPT_DISABLE unset, or call the function itself",
-    )
-
-
+@makes("grad")
 @boundary
 def grad(function: Callable[..., Any], wrt: By = 0, /, **options: object) -> Kernel[Any]:
     """Return a kernel of the gradient of `function`, which returns one floating-point number.
@@ -49,12 +45,14 @@ def grad(function: Callable[..., Any], wrt: By = 0, /, **options: object) -> Ker
     return _kernel("grad", function, wrt, (), options)
 
 
+@makes("value_and_grad")
 @boundary
 def value_and_grad(function: Callable[..., Any], wrt: By = 0, /, **options: object) -> Kernel[Any]:
     """Return a kernel that returns the function's value and its gradient, as `grad` gives it."""
     return _kernel("value_and_grad", function, wrt, (), options)
 
 
+@makes("vjp")
 @boundary
 def vjp(
     function: Callable[..., Any], wrt: By = 0, /, *, of: str | Sequence[str] = (), **options: object
@@ -70,12 +68,57 @@ def vjp(
     return _kernel("vjp", function, wrt, names, options)
 
 
-MAKERS: dict[str, Callable[..., Any]] = {
-    "grad": grad,
-    "value_and_grad": value_and_grad,
-    "vjp": vjp,
-}
-"""The functions that a kernel may call, by what they make."""
+class DerivativeKernel(Kernel[Any]):
+    """A kernel of a derivative; what it returns has the structure of the arguments.
+
+    Parts of structures that are no floating-point numbers or arrays have the gradient None.
+    """
+
+    def __init__(
+        self,
+        mode: str,
+        function: Callable[..., Any],
+        by: int | str | tuple[int | str, ...],
+        of: tuple[str, ...],
+        options: Options,
+    ) -> None:
+        super().__init__(_wrapper(mode, function, by, of), options)
+        self._derives = (mode, function, by, of)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        """Return the derivative at these arguments."""
+        __tracebackhide__ = True
+        mode, _, by, _ = self._derives
+        found = super().__call__(*args, **kwargs)
+        if mode != "value_and_grad" and by == 0 and args and type(args[0]) is np.ndarray:
+            return found
+        given = dict(zip(self._parameters.names, self._parameters.bind(args, kwargs), strict=True))
+        flat = iter(found if isinstance(found, tuple) else (found,))
+        value = [next(flat)] if mode == "value_and_grad" else []
+        names = self._parameters.names
+        wanted = by if isinstance(by, tuple) else (by,)
+        parts = [_like(given[names[w] if isinstance(w, int) else w], flat) for w in wanted]
+        gradient = tuple(parts) if isinstance(by, tuple) else parts[0]
+        return (value[0], gradient) if value else gradient
+
+    def with_options(self, **options: object) -> DerivativeKernel:
+        """Return the same derivative with other options."""
+        return DerivativeKernel(*self._derives, self.options.changed(options))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return DerivativeKernel, (*self._derives, self.options)
+
+
+def _like(value: object, flat: Iterator[Any]) -> Any:  # noqa: ANN401
+    """Return gradients in the structure of an argument."""
+    if isinstance(value, list | tuple):
+        parts = [_like(item, flat) for item in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    found = attributes_of(value)
+    if found is not None:
+        return record(type(value), **{name: _like(part, flat) for name, part in found.items()})
+    kind = getattr(getattr(value, "dtype", None), "kind", "f" if type(value) is float else "")
+    return next(flat) if kind == "f" else None
 
 
 def _kernel(
@@ -85,21 +128,17 @@ def _kernel(
     of: tuple[str, ...],
     options: dict[str, object],
 ) -> Kernel[Any]:
-    from polyopt.api import Kernel, kernel
-    from polyopt.targets import Options
+    from polyopt.api import kernel
 
     whole = function if isinstance(function, Kernel) else kernel(function)
-    chosen = whole.options.changed(options)
-    if not options and not isinstance(function, Kernel):
-        chosen = Options()
     plain: Any = whole.py_func
-    by = tuple(wrt) if isinstance(wrt, list | tuple) else wrt
+    by = wrt if isinstance(wrt, int | str) else tuple(wrt)
     names = list(inspect.signature(plain, follow_wrapped=False).parameters)
     for which in by if isinstance(by, tuple) else (by,):
         _require(plain.__name__, which, names)
     for which in of:
         _require(plain.__name__, which, names)
-    return Kernel(_wrapper(mode, plain, by, of), chosen)
+    return DerivativeKernel(mode, plain, by, of, whole.options.changed(options))
 
 
 def _require(function: str, which: object, names: list[str]) -> None:

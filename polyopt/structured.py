@@ -175,6 +175,14 @@ def _numbers(value: list[Any]) -> Numbers | None:
     return Numbers(kind, depth)
 
 
+def attributes_of(value: object) -> Mapping[str, object] | None:
+    """Return the attributes of an object that a kernel can use, None for arrays and numbers."""
+    found = _attributes(value)
+    if found is None:
+        return None
+    return {name: part for name, part in found.items() if _is_kept(part, (id(value),))}
+
+
 def _attributes(value: object) -> Mapping[str, object] | None:
     """Return the attributes of an object of a Python class that is no array."""
     kind = type(value)

@@ -24,7 +24,8 @@ LAYERS: dict[str, set[str]] = {
     "machine": set(),
     "ir": {"errors"},
     "capture": set(),
-    "frontend": {"capture", "errors", "ir"},
+    "autodiff": {"errors", "ir"},
+    "frontend": {"autodiff", "capture", "errors", "ir"},
     "schedulefile": {"errors", "files"},
     "schedule": {*_COMPILER, "schedulefile"},
     "transforms": {*_COMPILER, "schedule", "schedulefile"},
@@ -77,6 +78,9 @@ LAYERS: dict[str, set[str]] = {
         "runtime",
         "schedule", "targets", "pipeline", "specialize", "aliasing", "building", "compiled",
         "explaining", "hosting", "report", "tuning", "verifying", "structured",
+    },
+    "derivatives": {
+        "api", "autodiff", "errors", "frontend", "structured", "targets",
     },
     "tracing": {
         "errors", "ir", "capture", "frontend", "runtime", "specialize", "api", "compiled", "",

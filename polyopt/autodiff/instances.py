@@ -97,7 +97,5 @@ class Instances:
     def _same(self, one: int, two: int, length: int) -> isl.Map:
         """Return the pairs of instances whose times agree in the first `length` places."""
         drop = self._length - length
-        left, right = (
-            self._time(number).project_out(_OUT, length, drop) for number in (one, two)
-        )
+        left, right = (self._time(number).project_out(_OUT, length, drop) for number in (one, two))
         return left.apply_range(right.reverse())

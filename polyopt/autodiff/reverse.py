@@ -17,32 +17,25 @@ from functools import cached_property
 import islpy as isl
 
 from polyopt.autodiff.instances import Instances
+from polyopt.autodiff.order import Adjoint, Order, Step, Steps
 from polyopt.autodiff.partials import (
     Contribution,
     NoDerivative,
     active_loads,
     contributions,
     number,
-    varies,
 )
 from polyopt.dataclass import dataclass
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
     Expr,
-    Iter,
     Load,
-    Unary,
-    UnaryOp,
-    integer,
     is_function,
     loads,
     rewrite,
-    sub,
-    substitute,
     walk,
 )
-from polyopt.ir.linear import normalize
 from polyopt.ir.scop import Statement
 from polyopt.ir.types import DType
 
@@ -54,37 +47,6 @@ class Refused(Exception):
         super().__init__(reason)
         self.number = number
         self.reason = reason
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """`target = value`; `is_sum`: it adds to its target, in any order.
-
-    `shifts`: iterators that run over other values than those of the statement, this much larger.
-    """
-
-    target: Load
-    value: Expr
-    is_sum: bool = False
-    shifts: tuple[tuple[str, Expr], ...] = ()
-
-    @property
-    def arrays(self) -> frozenset[str]:
-        """The arrays that it touches."""
-        return frozenset((self.target.array, *(load.array for load in loads(self.value))))
-
-
-@dataclass(frozen=True, slots=True)
-class Adjoint:
-    """A step for the instances of statement `source`, in the place `order`.
-
-    `turned`: the loops, by their depth, that run the other way.
-    """
-
-    source: int
-    order: tuple[Expr, ...]
-    turned: frozenset[int]
-    step: Step
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +64,7 @@ class Sweep:
 
 
 Keep = Callable[[int, str, DType], Load]
-"""Returns an element of new memory with one for each instance of a statement, named after a text."""
+"""Returns an element of new memory: one for each instance of a statement, named after a text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,33 +78,6 @@ class Memory:
     adjoint: Callable[[str], str]
     kept: Keep
     elements: Callable[[str], isl.Set | None]
-
-
-def active_arrays(
-    statements: Sequence[Statement], inputs: Collection[str], results: Collection[str]
-) -> frozenset[str]:
-    """Return the arrays that depend on `inputs` and that `results` depend on."""
-    forward, backward = set(inputs), set(results)
-    while True:
-        found = {
-            s.target.array
-            for s in statements
-            if s.target.array not in forward and varies(s.value, forward.__contains__)
-        }
-        if not found:
-            break
-        forward |= found
-    while True:
-        read = {
-            load.array
-            for s in statements
-            if s.target.array in backward
-            for load in active_loads(s.value, forward.__contains__)
-        }
-        if read <= backward:
-            break
-        backward |= read
-    return frozenset(forward & backward)
 
 
 def reverse(
@@ -203,13 +138,15 @@ class _Reversal:
             n: self._memory.kept(n, f"{self._target(n).array}_was", self._target(n).dtype)
             for n in sorted(restored)
         }
-        turned = self._turned(restored)
-        steps: list[_Steps] = []
+        steps: list[Steps] = []
         for n in reversed(range(len(self._statements))):
             found = self._steps(n, rules.get(n), saved.get(n))
             if found:
                 steps.append((n, found))
-        return self._placed(*self._defining(steps), saved, turned)
+        steps, defined = self._defining(steps)
+        changed = self._active | {self._target(n).array for n in restored}
+        order = Order(self._instances, self._depth, changed, restored)
+        return Sweep(saved, *order.placed(steps), defined)
 
     # -- what a statement's adjoint computes ------------------------------------------------------
 
@@ -321,57 +258,6 @@ class _Reversal:
                         found.add(writer)
         return frozenset(found)
 
-    # -- the order of the way back ----------------------------------------------------------------
-
-    def _turned(self, restored: frozenset[int]) -> dict[int, frozenset[int]]:
-        """Return for each statement the depths of the loops that carry a dependence."""
-        groups: dict[tuple[Expr, ...], list[int]] = {}
-        for n, statement in enumerate(self._statements):
-            for depth in range(self._depth, len(statement.iters)):
-                groups.setdefault(statement.order[: 2 * depth + 2], []).append(n)
-        found: dict[int, set[int]] = {n: set() for n in range(len(self._statements))}
-        for prefix, members in groups.items():
-            if self._carries(members, len(prefix) - 1, restored):
-                for n in members:
-                    found[n].add(len(prefix) // 2 - 1)
-        return {n: frozenset(depths) for n, depths in found.items()}
-
-    def _carries(self, members: Sequence[int], place: int, restored: frozenset[int]) -> bool:
-        ordered = self._active | {self._target(n).array for n in restored}
-        uses = [
-            (n, load, kind)
-            for n in members
-            for load, kind in self._uses(n, restored)
-            if load.array in ordered
-        ]
-        for position, (one, first, kind) in enumerate(uses):
-            for two, second, other in uses[position:]:
-                if first.array != second.array or (kind == other and kind != _WRITE):
-                    continue
-                if self._instances.is_carried((one, two), (first, second), place):
-                    return True
-        return False
-
-    def _uses(self, n: int, restored: frozenset[int]) -> list[tuple[Load, str]]:
-        """Return the elements that a statement reads, adds to and writes."""
-        statement = self._statements[n]
-        target = statement.target
-        adds = n not in restored and self._adds_only(n)
-        found = [(load, _READ) for load in loads(statement.value) if load != target or not adds]
-        return [(target, _ADD if adds else _WRITE), *found]
-
-    def _adds_only(self, n: int) -> bool:
-        """Tell whether a statement only adds to its target."""
-        statement = self._statements[n]
-        match statement.value:
-            case Binary(op=BinaryOp.ADD, left=left, right=right):
-                own, rest = (left, right) if left == statement.target else (right, left)
-            case Binary(op=BinaryOp.SUB, left=own, right=rest):
-                pass
-            case _:
-                return False
-        return own == statement.target and statement.target not in loads(rest)
-
     # -- statements -------------------------------------------------------------------------------
 
     def _steps(self, n: int, rule: _Rule | None, saved: Load | None) -> list[Step]:
@@ -415,8 +301,12 @@ class _Reversal:
         renewed = tuple((load, rewrite(gain, rule)) for load, gain in gains)
         return renewed, [Step(load, part) for part, load in kept.items()]
 
-    def _defining(self, steps: Sequence[_Steps]) -> tuple[list[_Steps], frozenset[str]]:
+    def _defining(self, steps: Sequence[Steps]) -> tuple[list[Steps], frozenset[str]]:
         """Let the first sum into an adjoint define it, where it reaches each element once."""
+
+        def place(n: int) -> Expr:
+            return self._statements[n].order[2 * self._depth]
+
         renewed = [(n, [*found]) for n, found in steps]
         defined: set[str] = set()
         for array in sorted(self._active - frozenset(self._results)):
@@ -431,7 +321,7 @@ class _Reversal:
                 continue
             n, found, number = touching[0]
             step = found[number]
-            if self._place(n) in {self._place(other) for other, *_ in touching[1:]}:
+            if place(n) in {place(other) for other, *_ in touching[1:]}:
                 continue
             load = Load(array, step.target.index, step.target.dtype)
             whole = self._memory.elements(array)
@@ -441,98 +331,3 @@ class _Reversal:
             found[number] = Step(step.target, step.value.right)
             defined.add(array)
         return renewed, frozenset(defined)
-
-    def _place(self, n: int) -> Expr:
-        return self._statements[n].order[2 * self._depth]
-
-    def _placed(
-        self,
-        steps: Sequence[_Steps],
-        defined: frozenset[str],
-        saved: Mapping[int, Load],
-        turned: Mapping[int, frozenset[int]],
-    ) -> Sweep:
-        """Return the steps with their places in the order.
-
-        Inside of the last loop that is turned each step has loops of its own: no dependence is
-        carried there.
-        """
-        count = len(self._statements)
-        last: dict[tuple[Expr, ...], int] = {}
-        for n, statement in enumerate(self._statements):
-            for depth in range(self._depth, len(statement.iters)):
-                last[statement.order[: 2 * depth + 2]] = n
-        width = max((len(found) for _, found in steps), default=1)
-        adjoints: list[Adjoint] = []
-        for n, found in steps:
-            order = self._statements[n].order
-            shared = max((self._depth, *(depth + 1 for depth in turned[n])))
-            around: list[Expr] = [*order[: 2 * self._depth]]
-            for depth in range(self._depth, shared):
-                behind = count - 1 - last[order[: 2 * depth + 2]]
-                time = order[2 * depth + 1]
-                around.append(integer(behind * width))
-                around.append(_opposite(time) if depth in turned[n] else time)
-            own: list[Expr] = []
-            for time in order[2 * shared + 1 :: 2]:
-                own += [time, integer(0)]
-            for number, step in enumerate(found):
-                place = integer((count - 1 - n) * width + number)
-                moved = self._moved(n, shared, step)
-                adjoints.append(Adjoint(n, (*around, place, *own), turned[n], moved))
-        return Sweep(saved, tuple(adjoints), count * width, defined)
-
-    def _moved(self, n: int, shared: int, step: Step) -> Step:
-        """Return a sum with the element that it adds to as its iterators, shifted to there."""
-        iters = self._statements[n].iters
-        if not step.is_sum:
-            return step
-        shifts = {
-            name: shift
-            for name in iters[shared:]
-            if (shift := _shift(name, step.target.index, iters[shared:])) is not None
-        }
-        if not shifts:
-            return step
-        before = {name: sub(Iter(name), shift) for name, shift in shifts.items()}
-        target = substitute(step.target, before)
-        assert isinstance(target, Load)
-        index = tuple(normalize(part) for part in target.index)
-        value = rewrite(
-            substitute(step.value, before),
-            lambda e: (
-                Load(e.array, tuple(map(normalize, e.index)), e.dtype)
-                if isinstance(e, Load)
-                else None
-            ),
-        )
-        return Step(Load(target.array, index, target.dtype), value, True, tuple(shifts.items()))
-
-
-def _shift(name: str, index: Sequence[Expr], inner: Sequence[str]) -> Expr | None:
-    """Return `s` where the only subscript with iterator `name` is `name + s`, None where `s` is 0.
-
-    `s` is the same in all iterations of the loops `inner`.
-    """
-    places = [part for part in index if Iter(name) in walk(part)]
-    if len(places) != 1:
-        return None
-    rest = normalize(sub(places[0], Iter(name)))
-    names = {part.name for part in walk(rest) if isinstance(part, Iter)}
-    if names & {*inner} or rest == integer(0):
-        return None
-    return rest
-
-
-_Steps = tuple[int, list[Step]]
-_READ, _ADD, _WRITE = "read", "add", "write"
-
-
-def _opposite(time: Expr) -> Expr:
-    match time:
-        case Iter():
-            return Unary(UnaryOp.NEG, time, time.dtype)
-        case Unary(op=UnaryOp.NEG):
-            return time.operand
-        case _:
-            raise AssertionError("a loop's time is its iterator")

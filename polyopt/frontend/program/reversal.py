@@ -11,15 +11,9 @@ from typing import NoReturn
 
 import islpy as isl
 
-from polyopt.autodiff.reverse import (
-    Adjoint,
-    Memory,
-    Refused,
-    Step,
-    Sweep,
-    active_arrays,
-    reverse,
-)
+from polyopt.autodiff.activity import active_arrays
+from polyopt.autodiff.order import Adjoint, Step
+from polyopt.autodiff.reverse import Memory, Refused, Sweep, reverse
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import Loc
 from polyopt.frontend.integers.affine_integers import TRUE, floordiv, minus, plus, times
@@ -59,8 +53,8 @@ class Begun:
 
 def begin(b: Builder, copies: int) -> Begun:
     """Note that what follows is to be differentiated."""
-    counts = (len(found) for found in (b.drafts, b.marks, b.buffers, b.snapshots))
-    return Begun(*counts, b.position, copies)
+    drafts, marks = len(b.drafts), len(b.marks)
+    return Begun(drafts, marks, len(b.buffers), len(b.snapshots), b.position, copies)
 
 
 def gradients(
@@ -69,8 +63,9 @@ def gradients(
     inputs: Sequence[Buffer],
     results: Sequence[Buffer],
     seed: Callable[[Sequence[Buffer]], None],
+    loc: Loc | None,
 ) -> list[Buffer]:
-    """Emit the way back; return the derivative by each of `inputs`.
+    """Emit the way back of a call at `loc`; return the derivative by each of `inputs`.
 
     `seed` fills memory for the derivative by each of `results`.
     """
@@ -78,7 +73,7 @@ def gradients(
     copies = _copy_written(b, begun)
     inputs = [copies.get(buffer.name, buffer) for buffer in inputs]
     results = [copies.get(buffer.name, buffer) for buffer in results]
-    return _WayBack(b, range(begun.drafts, end), begun, inputs, results).emitted(seed)
+    return _WayBack(b, range(begun.drafts, end), begun, inputs, results, loc).emitted(seed)
 
 
 def _copy_written(b: Builder, begun: Begun) -> dict[str, Buffer]:
@@ -131,7 +126,9 @@ class _WayBack:
         begun: Begun,
         inputs: Sequence[Buffer],
         results: Sequence[Buffer],
+        loc: Loc | None,
     ) -> None:
+        self._loc = loc
         self._b = b
         self._begun = begun
         self._inputs = inputs
@@ -151,8 +148,14 @@ class _WayBack:
         statements = self._statements()
         inputs = frozenset(buffer.name for buffer in self._inputs)
         results = frozenset(buffer.name for buffer in self._results)
-        active = active_arrays(statements, inputs, results)
-        self._refuse_marks(active)
+        marks = (mark.what for mark in b.marks[self._begun.marks :])
+        calls = [mark for mark in marks if isinstance(mark, Invocation)]
+        flows = [(frozenset(call.inputs), frozenset(call.outputs)) for call in calls]
+        active = active_arrays(statements, flows, inputs, results)
+        for call, (taken, given) in zip(calls, flows, strict=True):
+            if taken & active and given & active:
+                self._refuse(f"`{b.library[call.site].function}`", self._loc)
+        self._refuse_loops()
         kinds = {buffer.name: buffer for buffer in b.buffers}
         for name in dict.fromkeys((*active, *inputs, *results)):
             whole = kinds[name]
@@ -184,23 +187,20 @@ class _WayBack:
             loc = self._drafts[error.number].loc
             refuse("PO0183", f"{error.reason} has no derivative here", loc)
 
-    def _refuse_marks(self, active: frozenset[str]) -> None:
-        """Refuse what runs around statements: library calls, loops that data end, sizes of data."""
-        b = self._b
-        for mark in b.marks[self._begun.marks :]:
-            what = mark.what
-            if isinstance(what, Invocation):
-                if active & {*what.inputs, *what.outputs}:
-                    name = b.library[what.site].function
-                    self._refuse(f"a call of `{name}`", b.loc)
-            elif len(mark.scope.loops) > self._depth:
-                self._refuse("a size that data decide inside of a loop", b.loc)
+    def _refuse_loops(self) -> None:
+        """Refuse what data decide around statements: the end of loops, sizes inside of loops."""
+        for mark in self._b.marks[self._begun.marks :]:
+            if len(mark.scope.loops) > self._depth and not isinstance(mark.what, Invocation):
+                self._refuse(
+                    "a size or subscript that depends on data, inside of a loop,", self._loc
+                )
         for draft in self._drafts:
             if any(loop.going is not None for loop in draft.scope.loops[self._depth :]):
-                self._refuse("a loop that data end", draft.loc)
+                hint = "let it run a known number of times, and choose by `np.where` inside"
+                self._refuse("a loop whose end depends on data", draft.loc, hint)
 
-    def _refuse(self, what: str, loc: Loc | None) -> NoReturn:
-        refuse("PO0183", f"{what} has no derivative here", loc)
+    def _refuse(self, what: str, loc: Loc | None, hint: str | None = None) -> NoReturn:
+        refuse("PO0183", f"{what} has no derivative here", loc, hint)
 
     # -- statements as `autodiff` knows them ------------------------------------------------------
 
@@ -209,7 +209,9 @@ class _WayBack:
         for draft in self._drafts:
             found = (draft.target, *loads(draft.value), *loads(draft.scope.guard))
             exprs += [*scope_exprs(draft.scope), *(part for load in found for part in load.index)]
-        used = {load.array for draft in self._drafts for load in (draft.target, *loads(draft.value))}
+        used = {
+            load.array for draft in self._drafts for load in (draft.target, *loads(draft.value))
+        }
         exprs += [e for buffer in self._b.buffers if buffer.name in used for e in buffer.shape]
         params = self._params = tuple(sorted(params_of(exprs)))
         self._sizes = size_context(params, (*self._b.sizes, *self._b.required))

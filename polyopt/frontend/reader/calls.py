@@ -14,9 +14,9 @@ from typing import Any, cast
 import numpy as np
 
 from polyopt import frontend
+from polyopt.autodiff.request import MAKERS, derivative
 from polyopt.capture.reads import plain_function
 from polyopt.dataclass import dataclass, replace
-from polyopt.derivatives import MAKERS, derivative
 from polyopt.errors import FrontendError, Loc
 from polyopt.frontend.arithmetic.operators import describe
 from polyopt.frontend.numpy import table as numpy_table
@@ -87,9 +87,8 @@ def _call_known(  # noqa: C901  one case per kind of object
         return differentiated(
             b, wanted, args, lambda own: call_value(b, frame, wanted.function, own, node)
         )
-    mode = next((mode for mode, make in MAKERS.items() if known is make), None)
-    if mode is not None:
-        return derived(mode, args)
+    if is_inlinable(known) and known in MAKERS:
+        return derived(MAKERS[known], args)
     made = made_object(known, args)
     if made is not None:
         return made

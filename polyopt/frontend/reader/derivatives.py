@@ -9,8 +9,9 @@ Refuses: results that are no floating-point number (PO0184), arguments that are 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence as Items
-from typing import Any
+from collections.abc import Callable
+from collections.abc import Sequence as Items
+from typing import Any, cast
 
 from polyopt.capture.reads import plain_function
 from polyopt.dataclass import dataclass, replace
@@ -21,6 +22,7 @@ from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import buffers_read, is_whole, plain, settled, store, stored
 from polyopt.frontend.program.reversal import begin, gradients
 from polyopt.frontend.reader.closures import Closure, bind_arguments
+from polyopt.frontend.syntax.pysource import read_function
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.records import Record
 from polyopt.frontend.values.values import (
@@ -37,15 +39,14 @@ from polyopt.frontend.values.values import (
 from polyopt.ir.expr import Const, Load
 from polyopt.ir.types import DType
 
-MODES = ("grad", "value_and_grad", "vjp")
-
 
 @dataclass(frozen=True, eq=False)
 class Derived:
     """The derivative of `function` by the parameters `by`, by position or name.
 
     `of`: the written parameters whose contents are the results; empty for what is returned.
-    `is_many`: gradients come as a tuple.
+    `is_many`: gradients come as a tuple.  `is_flat`: all values and gradients come as one tuple of
+    arrays and numbers, or as the only one.
     """
 
     function: Value
@@ -53,6 +54,7 @@ class Derived:
     by: tuple[int | str, ...]
     of: tuple[str, ...]
     is_many: bool
+    is_flat: bool = False
 
 
 def derived(mode: str, args: Arguments) -> Known:
@@ -89,7 +91,7 @@ def called(args: Arguments) -> tuple[Derived, Arguments]:
     """Return the derivative, and its arguments, of a call that stands for one as a whole."""
     function, mode, by, of, *values = args.values
     assert isinstance(mode, Known)
-    wanted = Derived(function, str(mode.value), _names(by), _texts(of), _is_tuple(by))
+    wanted = Derived(function, str(mode.value), _names(by), _texts(of), _is_tuple(by), True)
     return wanted, Arguments(args.name, tuple(values), args.keywords, args.loc)
 
 
@@ -97,6 +99,7 @@ def differentiated(
     b: Builder, wanted: Derived, args: Arguments, inline: Callable[[Arguments], Value]
 ) -> Value:
     """Return what a derived function gives for these arguments; `inline` reads the function."""
+    args = replace(args, loc=_place(b, wanted, args.loc))
     given, bars = _given(wanted, args)
     names = _parameters(wanted, tuple(given), args.loc)
     copies = b.position
@@ -105,6 +108,8 @@ def differentiated(
     for name in names:
         others = [value for other, value in given.items() if other != name]
         inputs[name] = []
+        if not _is_structure(given[name]):
+            _require_float(given[name], name, args.loc)
         given[name] = _variables(b, given[name], name, inputs[name], others, args.loc)
     begun = begin(b, copies)
     value = inline(Arguments(args.name, (), given, args.loc))
@@ -115,11 +120,25 @@ def differentiated(
         value = _result(b, value, wanted, results, args.loc)
     wrt = [buffer for name in names for buffer in inputs[name]]
     seeds = [None] * len(results) if wanted.mode != "vjp" else _seeds(bars, len(results), args.loc)
-    found = gradients(b, begun, wrt, results, lambda at: _seed(b, at, results, seeds, args.loc))
-    gained = iter([as_value(view_of(buffer)) for buffer in found])
+    found = gradients(b, begun, wrt, results, lambda at: _seed(b, at, seeds, args.loc), args.loc)
+    views = [as_value(view_of(buffer)) for buffer in found]
+    if wanted.is_flat:
+        flat = (value, *views) if wanted.mode == "value_and_grad" else tuple(views)
+        return flat[0] if len(flat) == 1 else Sequence(flat)
+    gained = iter(views)
     shaped = tuple(_like(given[name], gained) for name in names)
     gradient: Value = Sequence(shaped) if wanted.is_many else shaped[0]
     return gradient if wanted.mode != "value_and_grad" else Sequence((value, gradient))
+
+
+def _place(b: Builder, wanted: Derived, loc: Loc | None) -> Loc | None:
+    """Return where messages point to: the function, where its derivative is a kernel itself."""
+    if not wanted.is_flat or not isinstance(wanted.function, Known):
+        return loc
+    function = read_function(cast(Any, plain_function(wanted.function.value)), b.facts.recording)
+    whole = function.loc(function.tree)
+    end = whole.col + len("def ") + len(function.name)
+    return Loc(whole.file, whole.line, whole.col, whole.line, end)
 
 
 def _signature(function: Value) -> inspect.Signature:
@@ -169,19 +188,16 @@ def _variables(
     others: Items[Value],
     loc: Loc | None,
 ) -> Value:
-    """Return the argument with its numbers and arrays in memory of their own, added to `found`."""
+    """Return the argument with its floats in memory of their own, added to `found`."""
     match value:
         case Sequence(items=items):
             kept = tuple(_variables(b, x, name, found, others, loc) for x in items)
             return replace(value, items=kept)
         case Known(value=Record() as owner):
             fields = {
-                part: _variables(b, x, part, found, others, loc)
-                for part, x in owner.fields.items()
+                part: _variables(b, x, part, found, others, loc) for part, x in owner.fields.items()
             }
             return Known(replace(owner, fields=fields))
-        case Known(value=bool() | int()):
-            pass
         case Known(value=float() as known):
             return _variables(
                 b, Number(Const(known, DType.FLOAT64), True), name, found, others, loc
@@ -203,8 +219,29 @@ def _variables(
             found.append(whole)
             return value
         case _:
-            pass
-    refuse("PO0185", f"`{name}` is {describe(value)}, and no number or array of floats", loc)
+            return value  # a part that is no variable
+
+
+def _is_structure(value: Value) -> bool:
+    is_record = isinstance(value, Known) and isinstance(value.value, Record)
+    return is_record or isinstance(value, Sequence)
+
+
+def _is_float(value: Value) -> bool:
+    match value:
+        case Known(value=known):
+            return isinstance(known, float)
+        case Number() | Tensor():
+            return value.dtype.is_float
+        case _:
+            return False
+
+
+def _require_float(value: Value, name: str, loc: Loc | None) -> None:
+    if not _is_float(value):
+        hint = "differentiate by numbers and arrays of floats; convert with `.astype(float)`"
+        kind = f" of {value.dtype}" if isinstance(value, Tensor) else ""
+        refuse("PO0185", f"cannot differentiate by `{name}`, {describe(value)}{kind}", loc, hint)
 
 
 def _is_used(buffer: Buffer, values: Items[Value]) -> bool:
@@ -250,7 +287,7 @@ def _result(
     is_float = isinstance(value, Tensor | Number) and value.dtype.is_float
     if not is_float or (wanted.mode != "vjp" and not isinstance(value, Number)):
         hint = "return one number, such as a loss; `po.vjp` takes arrays and what is written"
-        refuse("PO0184", f"the result to differentiate is {describe(value)}", loc, hint)
+        refuse("PO0184", f"cannot differentiate the result, {describe(value)}", loc, hint)
     assert isinstance(value, Tensor | Number)
     held = stored(b, as_tensor(value), "value" if isinstance(value, Number) else "result")
     found.append(_buffer_of(held))
@@ -270,7 +307,6 @@ def _seeds(bars: tuple[Value, ...], count: int, loc: Loc | None) -> list[Value |
 def _seed(
     b: Builder,
     adjoints: Items[Buffer],
-    results: Items[Buffer],
     seeds: Items[Value | None],
     loc: Loc | None,
 ) -> None:
@@ -296,4 +332,4 @@ def _like(value: Value, gained: Any) -> Value:  # noqa: ANN401
             fields = {name: _like(part, gained) for name, part in owner.fields.items()}
             return Known(replace(owner, fields=fields))
         case _:
-            return next(gained)
+            return next(gained) if _is_float(value) else Known(None)

@@ -98,6 +98,7 @@ _HINTS: dict[str, str] = {
     "PO0163": "write into elements or slices of an array",
     "PO0174": "pass sizes of at least zero",
     "PO0180": "divide it into several kernels",
+    "PO0183": "differentiate by other parameters, or write it with NumPy operations and loops",
 }
 
 

@@ -133,6 +133,11 @@ CALL: dict[str, Entry] = {
         "K = 2.0\ncompiled = kernel.compile(a)  # of a function that uses K\nK = 3.0\ncompiled(a)",
         "call the kernel itself, which compiles again, or compile it again",
     ),
+    "PO0229": Entry(
+        "a derivative by a parameter that the function has not, or one that is run as Python",
+        'po.grad(loss, "weight") of a function with the parameter `weights`',
+        "name a parameter, or give its position; leave POLYOPT_DISABLE unset",
+    ),
     "PO0231": Entry(
         "a subscript found while the kernel ran is outside its array (an IndexError)",
         "y[i] = x[index[i]], where index holds a number that x has no element for",

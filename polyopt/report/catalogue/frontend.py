@@ -279,4 +279,19 @@ FRONTEND: dict[str, Entry] = {
         "a function that unrolls to thousands of statements",
         "split it into several kernels",
     ),
+    "PO0183": Entry(
+        "an operation without a derivative, in a function that is differentiated",
+        "po.grad(loss) where loss calls np.linalg.det, or has a `while` loop over data",
+        "differentiate by other parameters, or write it with NumPy operations and loops",
+    ),
+    "PO0184": Entry(
+        "the result to differentiate is no floating-point number, or not as many as adjoints",
+        "po.grad(f) where f returns an array",
+        "return one number, such as a loss; `po.vjp` takes arrays, one adjoint for each result",
+    ),
+    "PO0185": Entry(
+        "an argument to differentiate by is no floating-point number or array",
+        "po.grad(loss, 1)(weights, labels), where labels are integers",
+        "differentiate by numbers and arrays of floats; convert with `.astype(float)`",
+    ),
 }
