@@ -104,7 +104,7 @@ RUNTIME_IR = {
     *("annotations", "array", "expr", "host", "integers", "library", "loops", "showing"),
     *("source", "types"),
 }
-ISL = {"ir", "schedule", "transforms", "strategy", "proof", "report", "frontend", "cli"}
+ISL = {"ir", "autodiff", "schedule", "transforms", "strategy", "proof", "report", "frontend", "cli"}
 ISL_FILES = {
     PACKAGE / "emit" / "lower_scop.py",
     *(
