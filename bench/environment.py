@@ -57,6 +57,8 @@ def variables() -> dict[str, str]:
 
 
 def _commit() -> str:
+    if not (ROOT / ".git").exists():
+        return f"release {_version('polyopt')}"  # which may lie in a checkout of something else
     commit = _output("git", "-C", str(ROOT), "rev-parse", "HEAD").strip()
     changed = _output("git", "-C", str(ROOT), "status", "--porcelain", "-uno").strip()
     return f"{commit} with changes" if changed else commit or "unknown"

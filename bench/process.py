@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.budget import Deadline
 from bench.descendants import end_tree
+from bench.peers.folder import store
 from bench.records import Implementation, Status
 
 if TYPE_CHECKING:
@@ -36,6 +37,23 @@ def end_with_driver() -> None:
     """Let this process be killed when its driver ends: a stopped one would not notice."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(DEATH_SIGNAL, signal.SIGKILL)
+
+
+def own_packages() -> list[str]:
+    """Return a folder that has polyopt and no other package, where it is not beside the harness.
+
+    In an installation the harness lies inside polyopt, and the folder around that has all of the
+    project's packages, which must not take the place of the peer's.
+    """
+    if (ROOT / "polyopt").is_dir():
+        return []
+    folder = store("packages")
+    link = folder / "polyopt"
+    if not link.is_symlink() or link.resolve() != ROOT.parent:
+        fresh = link.with_suffix(f".{os.getpid()}")
+        fresh.symlink_to(ROOT.parent, target_is_directory=True)
+        fresh.rename(link)
+    return [str(folder)]
 
 
 def environment_of(python: str, threads: int) -> dict[str, str]:
@@ -55,7 +73,7 @@ def environment_of(python: str, threads: int) -> dict[str, str]:
     found.pop("PYTHONHOME", None)
     return {
         **found,
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *own_packages()]),
         "VIRTUAL_ENV": str(home.parent),
         "PATH": os.pathsep.join([str(home), os.environ.get("PATH", os.defpath)]),
     }

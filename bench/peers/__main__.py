@@ -7,12 +7,11 @@ Refuses: a peer that is no Python package.
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 from collections.abc import Sequence
 
 from bench.peers import registry
-from bench.peers.folder import environment, python
+from bench.peers.installing import install
 
 
 def main(argv: Sequence[str]) -> int:
@@ -31,18 +30,6 @@ def main(argv: Sequence[str]) -> int:
         print(f"peers: cannot install {', '.join(unknown)}; there are {known}", file=sys.stderr)
         return 2
     return max(install(name) for name in options.names)
-
-
-def install(name: str) -> int:
-    """Make an environment and put a peer in it; return pip's exit code."""
-    peer = registry.PYTHON_PEERS[name]
-    place = environment(peer.environment)
-    if not python(peer.environment).is_file():
-        subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
-    pip = [str(python(peer.environment)), "-m", "pip", "install", "--quiet"]
-    done = subprocess.run([*pip, "numpy", *peer.packages], check=False)
-    print(f"{name}: {'failed' if done.returncode else f'installed in {place}'}")
-    return done.returncode
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+import polyopt
 from bench.function import Function
 from bench.peers import ccode, registry
 from bench.peers.folder import digest
@@ -41,5 +42,5 @@ def _text(workload: Workload) -> str:
 @cache
 def _texts(folder: str) -> str:
     """Return a digest of all Python files that are in a folder of the checkout."""
-    below = ROOT / folder if folder == "polyopt" else ROOT / folder / "peers"
+    below = Path(polyopt.__file__).parent if folder == "polyopt" else ROOT / folder / "peers"
     return digest(*((str(f), f.read_bytes()) for f in sorted(below.rglob("*.py"))))

@@ -92,4 +92,6 @@ def _absent(versions: dict[str, str | None]) -> tuple[str, ...]:
     missing = [peer for peer, text in versions.items() if text is None]
     if not missing:
         return ()
-    return (f"Not installed: {', '.join(missing)}; see `python -m bench.peers`.",)
+    return (
+        f"Not installed: {', '.join(missing)}.  `polyopt bench --install NAME` adds a library.",
+    )

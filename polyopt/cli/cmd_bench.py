@@ -2,7 +2,7 @@
 
 In: names of workloads, a suite and a data set, or a function and its sizes.  Out: a table, files;
 exit code 4 for a wrong result.  Two kept runs can be compared.
-Refuses: an installation without `bench/` and `workloads/` beside the package (PO0616).
+Refuses: an installation that lacks `bench/` and `workloads/` (PO0616).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import click
 
 import polyopt
 from polyopt.cli.console import result, result_json, talk
+from polyopt.cli.exits import Exit
 from polyopt.cli.prepare import json_option, sizes_option, types_option, values_options
 from polyopt.dataclass import dataclass
 from polyopt.errors import UsageError
@@ -80,6 +81,7 @@ class _Asked:
 @click.option("--dtype", type=click.Choice(("float64", "float32")), help="Element type.")
 @click.option("--fp", type=click.Choice(("strict", "reassociate")), help="One mode only.")
 @click.option("--peers", metavar="A,B", help="These peers only; default: all installed.")
+@click.option("--install", metavar="A,B", help="Give libraries an environment each, and end.")
 @click.option("--prepare", is_flag=True, help="Compile and check, time nothing.")
 @click.option("--sweep", metavar="N=64..4096", help="Sizes, doubled; N=100..1000:100 for steps.")
 @types_option
@@ -125,6 +127,7 @@ def command(
     /,
     compare: tuple[str, str] | None,
     isa: str | None,
+    install: str | None,
     **given: Any,  # noqa: ANN401
 ) -> None:
     """Compare polyopt with NumPy over workloads, or with every peer that is installed.
@@ -137,6 +140,8 @@ def command(
         sys.path.insert(0, root)
     if compare is not None:
         context.exit(_compare(*map(Path, compare)))
+    if install is not None:
+        context.exit(_install(tuple(install.split(","))))
     if isa is not None:
         import_module("bench.levels").choose(isa)
         require_level(processor_features)
@@ -153,6 +158,14 @@ def command(
     except import_module("bench.keep").Unwritable as error:
         raise _unwritable(error) from None
     context.exit(report.exit_code)
+
+
+def _install(names: tuple[str, ...]) -> int:
+    """Make an environment for each peer in Python that is named; return 3 where one fails."""
+    _refuse_unknown("library", names, tuple(import_module("bench.peers.registry").PYTHON_PEERS))
+    put = import_module("bench.peers.installing").install
+    failed = sum(put(name) != 0 for name in names)
+    return Exit.TOOLCHAIN if failed else Exit.OK
 
 
 def _measured(asked: _Asked, outputs: Any, folder: Path) -> tuple[Any, Callable[[Any], str]]:  # noqa: ANN401
@@ -299,13 +312,13 @@ def _chosen(workloads: ModuleType, names: tuple[str, ...], suite: str | None) ->
 
 
 def checkout() -> Path:
-    """Return the directory that holds `bench/` and `workloads/`."""
-    beside = Path(polyopt.__file__).resolve().parent.parent
-    for root in (Path.cwd(), beside):
+    """Return the directory that holds `bench/` and `workloads/`: of a checkout, or as installed."""
+    package = Path(polyopt.__file__).resolve().parent
+    for root in (Path.cwd(), package.parent, package / "harness"):
         if (root / "bench" / "__main__.py").is_file() and (root / "workloads").is_dir():
             return root
     raise UsageError(
         "PO0616",
-        "the comparison harness is not part of an installed package",
-        hint="run it in a source checkout, the directory that holds bench/ and workloads/",
+        "the comparison harness is not part of this installation",
+        hint="install a wheel of polyopt, which has it, or run the command in a source checkout",
     )

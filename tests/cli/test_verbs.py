@@ -481,7 +481,7 @@ def test_bench_away_from_a_checkout(polyopt, monkeypatch, tmp_path):
     monkeypatch.setattr(package, "__file__", str(tmp_path / "polyopt" / "__init__.py"))
     outcome = polyopt("bench")
     assert outcome.code == 2
-    assert outcome.err.startswith("error[PO0616]: the comparison harness is not part of an ")
+    assert outcome.err.startswith("error[PO0616]: the comparison harness is not part of this ")
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,8 @@ COMMAND: dict[str, Entry] = {
     "PO0615": Entry("there is no such error code", "polyopt explain PO9999", "see this page"),
     "PO0616": Entry(
         "the comparison harness is not here",
-        "polyopt bench, away from a source checkout",
-        "run it in the directory that holds bench/ and workloads/",
+        "polyopt bench, where the package was copied without its folder `harness`",
+        "install a wheel of polyopt, or run it in the directory that holds bench/ and workloads/",
     ),
     "PO0617": Entry(
         "results differ from the Python function's by more than rounding explains",

@@ -254,7 +254,7 @@ def test_a_peer_runs_in_its_own_environment_as_its_users_have_it(monkeypatch):
     assert own["PYTHONPATH"].split(os.pathsep) == [str(ROOT), "packages"]
     assert "OMP_NUM_THREADS" not in own
     peer = environment_of("/peers/numba/bin/python", cores + 1)
-    assert peer["PYTHONPATH"] == str(ROOT)
+    assert peer["PYTHONPATH"] == str(ROOT), "without the project's packages"
     assert peer["PATH"].startswith("/peers/numba/bin:")
     assert peer["VIRTUAL_ENV"] == "/peers/numba"
     assert peer["OMP_NUM_THREADS"] == peer["NUMBA_NUM_THREADS"] == str(cores + 1)
