@@ -61,7 +61,10 @@ def version(peer: str) -> str | None:
         path = ccode.compiler(peer)
         return None if path is None else _first_line(path, "--version")
     package = PYTHON_PEERS[peer].packages[0]
-    text = f"from importlib.metadata import version; print(version({package!r}))"
+    text = (
+        "from importlib.metadata import version; from platform import python_version\n"
+        f"print(version({package!r}), 'NumPy', version('numpy'), 'Python', python_version())"
+    )
     return _first_line(interpreter(peer), "-c", text)
 
 

@@ -40,4 +40,5 @@ def _mark(number: int, nest: Nest) -> Mark | None:
         return None
     intensity = log10(operations / memory.amount.value)
     inside = max(LEAST, min(MOST, intensity))
-    return Mark(f"nest {number}", (inside, log10(operations / found.seconds)))
+    name = f"nest {number}"
+    return Mark(name, (inside, log10(operations / found.seconds)), name)

@@ -26,10 +26,14 @@ class Roof:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A nest or a program, at its operations for each byte of memory and its speed."""
+    """A nest or a program, at its operations for each byte of memory and its speed.
+
+    `label` is written beside it, the name is shown when it is pointed at.
+    """
 
     name: str
     place: tuple[float, float]
+    label: str
     colour: str = "#d95f02"
 
 
@@ -56,7 +60,7 @@ def drawn_roofs(found: Roofline) -> dict[str, Any]:
         "width": WIDTH,
         "height": HEIGHT,
         "roofs": [(roof.name, *place(roof.left), *place(roof.right)) for roof in found.roofs],
-        "marks": [(mark.name, *place(mark.place), mark.colour) for mark in found.marks],
+        "marks": [(m.name, *place(m.place), m.colour, m.label) for m in found.marks],
         "rows": [(f"1e{d - 9:+d} GFLOP/s", place((LEAST, d))[1]) for d in decades],
         "columns": [(f"1e{d:+d}", place((d, 0))[0]) for d in range(int(LEAST), int(MOST) + 1)],
     }

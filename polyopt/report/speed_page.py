@@ -68,6 +68,12 @@ def _name(outcome: Json) -> str:
     return f"{outcome['peer']} {form}".strip()
 
 
+def _short(cell: Json) -> str:
+    """Return the program and the swept size, which are the same for no other mark of a picture."""
+    swept = _SWEPT.match(cell["dataset"])
+    return cell["workload"] if swept is None else f"{swept[1]}{swept[2]}"
+
+
 def _times(cell: Json, names: Sequence[str]) -> list[tuple[str, str]]:
     """Return, for each name, a time or why there is none, and what kind of cell it is."""
     found = {_name(outcome): outcome for outcome in cell["outcomes"]}
@@ -223,6 +229,7 @@ def _marks(cell: Json) -> list[Mark]:
         Mark(
             f"{_name(outcome)}: {_cell(cell)}",
             (intensity, log10(cell["flops"] / outcome["seconds"])),
+            _short(cell) if outcome is own else "",
             OURS if outcome is own else THEIRS,
         )
         for outcome in (*rivals[:1], own)

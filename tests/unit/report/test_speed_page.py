@@ -81,6 +81,7 @@ def test_the_roofline_has_the_measured_limits_and_both_programs():
     gcc, own = roofs.findall("circle")
     assert (gcc.get("fill"), own.get("fill")) == (THEIRS, OURS)
     assert gcc.get("cx") == own.get("cx")
+    assert "gemm" in names
     assert float(own.get("cy")) < float(gcc.get("cy")), "faster is higher"
 
 
