@@ -35,12 +35,16 @@ PYTHONS = 1e7
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Sizes and the argument values for them; `flops`: an estimate of the operations."""
+    """Sizes and the argument values for them; `flops`: an estimate of the operations.
+
+    `returned`: shape and type of each returned value, None where the call alone decides it.
+    """
 
     label: str
     sizes: Mapping[str, int]
     flops: int
     values: Mapping[str, Any]
+    returned: Sequence[tuple[Sequence[int], str]] | None = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +61,21 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Function(Workload):
-    """A user's function; `mark`: a digest of its text and its values."""
+    """A user's function.
+
+    `mark`: a digest of its text and its values.  `c_form`: a file with the same function in C, ""
+    where there is none.  `shapes`: of sizes, shapes and types of what is
+    returned.
+    """
 
     mark: str
+    c_form: str
+    shapes: Callable[[Mapping[str, int]], Sequence[tuple[Sequence[int], str]] | None]
+
+    def fresh_results(self, sizes: Mapping[str, int]) -> list[NDArray[Any]] | None:
+        """Return arrays for what a call returns; None where the call decides their shapes."""
+        found = self.shapes(sizes)
+        return None if found is None else [np.full(shape, 0, dtype) for shape, dtype in found]
 
     def reference(self, arguments: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         """Return what Python itself computes."""
@@ -82,6 +98,7 @@ def write(
     target: tuple[Path, str],
     outputs: Sequence[str],
     points: Sequence[Point],
+    c_form: Path | None = None,
 ) -> None:
     """Write a function with its values to a folder; the first point is the one to check at.
 
@@ -95,12 +112,14 @@ def write(
         "path": str(path.resolve()),
         "name": name,
         "outputs": list(outputs),
+        "c": "" if c_form is None else str(c_form.resolve()),
         "arguments": list(points[0].values),
         "points": [
             {
                 "label": point.label,
                 "sizes": dict(point.sizes),
                 "flops": point.flops,
+                "returned": point.returned,
                 "numbers": {n: v for n, v in point.values.items() if not isinstance(v, np.ndarray)},
             }
             for point in points
@@ -143,6 +162,8 @@ def read(folder: Path) -> Function:
         steps=None,
         whole_reference=False,
         definite=False,
+        c_form=note["c"],
+        shapes=lambda sizes: points[known[_key(sizes)]]["returned"],
         mark=digest(text, path.read_bytes(), [_mark(folder, k) for k in range(len(points))]),
     )
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from bench.baseline import COMPILE_SECONDS, SOURCES, NoCompiler
 from bench.descendants import run_to_end
+from bench.function import Function
 from bench.levels import target_flags, wide_flags
 from bench.peers.folder import digest, store
 from workloads import Workload
@@ -71,12 +72,24 @@ def compiler(peer: str) -> str | None:
 def source(workload: Workload, peer: str) -> Path | None:
     """Return the text that a peer compiles, None where there is none."""
     kind = C_PEERS[peer]
+    if isinstance(workload, Function):
+        return _form_of(workload, kind)
     path = SOURCES / ("omp" if kind.openmp else ".") / f"{stem(workload)}.c"
     return path if path.is_file() else None
 
 
+def _form_of(function: Function, kind: CPeer) -> Path | None:
+    """Return a user's form in C; with OpenMP only where it has directives."""
+    path = Path(function.c_form)
+    if not function.c_form or (kind.openmp and "#pragma omp" not in path.read_text()):
+        return None
+    return path
+
+
 def stem(workload: Workload) -> str:
     """Return the name of the function in C."""
+    if isinstance(workload, Function):
+        return workload.name.rpartition(":")[2]
     return next(iter(workload.forms.values())).__name__.removesuffix("_numpy")
 
 
@@ -126,7 +139,9 @@ def _run(peer: str, text: Path, command: list[str], seconds: float) -> None:
     except subprocess.TimeoutExpired:
         raise NoCompiler(f"{peer} took more than {seconds:.0f} s on {text.name}") from None
     if done.returncode != 0:
-        lines = [line for line in done.stderr.splitlines() if "error" in line] or ["no message"]
+        said = done.stderr.splitlines()
+        lines = [line for line in said if "cannot find" in line or "error" in line]
+        lines = lines or ["no message"]
         raise NoCompiler(f"{peer} failed on {text.name}: {lines[0]}")
 
 
@@ -147,9 +162,9 @@ def bind(workload: Workload, library: Path) -> Callable[..., Callable[[], object
                 values.append(ctypes.c_void_p(value.ctypes.data))
             elif isinstance(value, float | np.floating):
                 values.append(real(value))
-            elif name.upper() not in sizes:
+            elif not {name, name.upper()} & set(sizes):
                 values.append(ctypes.c_long(value))
-        returned = _returned(workload, arguments)
+        returned = _returned(workload, sizes, arguments)
         values += [ctypes.c_void_p(value.ctypes.data) for value in returned]
         call = partial(entry, *values)
         if not returned:
@@ -164,8 +179,13 @@ def bind(workload: Workload, library: Path) -> Callable[..., Callable[[], object
     return bound
 
 
-def _returned(workload: Workload, arguments: dict[str, Any]) -> list[Any]:
+def _returned(workload: Workload, sizes: dict[str, int], arguments: dict[str, Any]) -> list[Any]:
     """Return arrays of the shapes of what the function returns, pages touched."""
+    if isinstance(workload, Function):
+        made = workload.fresh_results(sizes)
+        if made is None:
+            raise NoCompiler("a result whose size the call decides has no form in C")
+        return made
     names = [name for name in workload.outputs if name.startswith("return")]
     if not names:
         return []

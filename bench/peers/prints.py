@@ -24,7 +24,7 @@ def fingerprint(peer: str, workload: Workload) -> str:
     parts = [_text(workload), registry.version(peer), np.__version__, _texts("bench")]
     if peer == "polyopt":
         parts.append(_texts("polyopt"))
-    if peer in ccode.C_PEERS and not isinstance(workload, Function):
+    if peer in ccode.C_PEERS:
         text = ccode.source(workload, peer)
         parts.append("" if text is None else text.read_text())
     return digest(*parts)

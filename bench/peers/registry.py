@@ -43,11 +43,11 @@ IN_PROJECT = ("polyopt", "numpy", "python")
 PEERS = (*IN_PROJECT, *ccode.C_PEERS, *PYTHON_PEERS)
 
 
-def peers_of(is_function: bool) -> tuple[str, ...]:
+def peers_of(function: Function | None) -> tuple[str, ...]:
     """Return the peers that take part for a user's function, or for workloads."""
-    if is_function:
-        return (*(peer for peer in IN_PROJECT if peer != "numpy"), *PYTHON_PEERS)
-    return tuple(peer for peer in PEERS if peer != "python")
+    if function is None:
+        return tuple(peer for peer in PEERS if peer != "python")
+    return tuple(peer for peer in PEERS if forms(peer, function, "strict"))
 
 
 @cache
@@ -77,12 +77,12 @@ def interpreter(peer: str) -> str:
 def forms(peer: str, workload: Workload, fp: str) -> tuple[str, ...]:
     """Return the forms of a workload that a peer takes part with; "" for C.
 
-    A user's function is run by Python itself in place of NumPy, and has no form in C.
+    A user's function is run by Python itself in place of NumPy.
     """
-    if isinstance(workload, Function):
-        return () if peer == "numpy" or peer in ccode.C_PEERS else (FORM,)
     if peer in ccode.C_PEERS:
         return ("",) if ccode.source(workload, peer) is not None else ()
+    if isinstance(workload, Function):
+        return () if peer == "numpy" else (FORM,)
     if peer == "python":
         return ()
     if peer == "polyopt":

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from bench import function as functions
 from bench.budget import Deadline
 from bench.environment import describe
 from bench.keep import NOWHERE, Outputs
@@ -32,7 +33,8 @@ def run(
     A signal or the end of the budget ends the run early.  After each cell its row is said and the
     run so far is kept.
     """
-    there = registry.peers_of(request.function is not None)
+    folder = request.function
+    there = registry.peers_of(None if folder is None else functions.read(folder))
     asked = [peer for peer in there if peer in (request.peers or there)]
     versions = {peer: registry.version(peer) for peer in dict.fromkeys(("polyopt", *asked))}
     present = {peer: text for peer, text in versions.items() if text is not None}
@@ -53,7 +55,7 @@ def run(
         if request.is_timed:
             share = deadline.left() / (len(chosen) - len(report.results))
             seconds = min(MOST_SECONDS, share)
-        result = measure(cell, tuple(present), seconds, limits, say, until, busy, request.function)
+        result = measure(cell, tuple(present), seconds, limits, say, until, busy, folder)
         for line in rows(result):
             say(f"  {line}")
         report = replace(report, results=(*report.results, result))

@@ -18,6 +18,7 @@ from polyopt.cli.typespec import parse_sizes
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import UsageError
 from polyopt.explaining import subject_of
+from polyopt.ir.integers import evaluate
 from polyopt.ir.source import ArrayArg, SizeOf
 from polyopt.sizing import choose_sizes
 
@@ -40,6 +41,7 @@ class Wanted:
     sweep: Any
     fp: str | None
     threads: int | None
+    c_form: str | None
 
 
 def write_function(wanted: Wanted, folder: Path) -> Options:
@@ -55,7 +57,9 @@ def write_function(wanted: Wanted, folder: Path) -> Options:
     for name, value in points[0].values.items():
         _refuse_unshared(name, value)
     target = prepared.target
-    _harness().write(folder, (target.path, target.name), _outputs(prepared), points)
+    c_form = None if wanted.c_form is None else Path(wanted.c_form)
+    named = (target.path, target.name)
+    _harness().write(folder, named, _outputs(prepared), points, c_form)
     return options
 
 
@@ -119,7 +123,8 @@ class _Chosen:
     def _point(self, label: str, subject: Subject, values: tuple[Any, ...]) -> Any:  # noqa: ANN401
         named = dict(zip(self._names, values, strict=True))
         sizes = {size.param: subject.sizes[size.param] for size in self._signature.sizes}
-        return _harness().Point(label, sizes, operations(subject), named)
+        returned = _returned(self._prepared, subject.sizes)
+        return _harness().Point(label, sizes, operations(subject), named, returned)
 
 
 def _harness() -> Any:  # noqa: ANN401
@@ -142,6 +147,21 @@ def _outputs(prepared: Prepared) -> list[str]:
     found = [a.name for a in signature.arguments if isinstance(a, ArrayArg) and a.written]
     count = len(signature.results)
     return found + (["return"] if count == 1 else [f"return[{k}]" for k in range(count)])
+
+
+def _returned(prepared: Prepared, sizes: Mapping[str, int]) -> list[tuple[list[int], str]] | None:
+    """Return shape and type of each returned value, None where the call decides a shape."""
+    program = prepared.program
+    arguments = {a.name: a for a in program.signature.arguments if isinstance(a, ArrayArg)}
+    found = []
+    for result in program.signature.results:
+        array = arguments.get(result.array) or program.array(result.array)
+        try:
+            shape = [evaluate(extent, sizes) for extent in array.shape]
+        except (KeyError, TypeError):
+            return None
+        found.append((shape, array.dtype.numpy.str))
+    return found
 
 
 def _refuse_unshared(name: str, value: object) -> None:

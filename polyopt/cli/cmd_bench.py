@@ -60,6 +60,7 @@ class _Asked:
     sizes: str | None
     npz: str | None
     seed: int
+    c_form: str | None
 
     @property
     def is_of_function(self) -> bool:
@@ -87,6 +88,13 @@ class _Asked:
 @types_option
 @sizes_option
 @values_options
+@click.option(
+    "--c",
+    "c_form",
+    metavar="FILE.c",
+    type=click.Path(exists=True, dir_okay=False),
+    help="The same function in C, for gcc and clang.",
+)
 @click.option(
     "--budget",
     type=click.FloatRange(min=0.0, min_open=True),
@@ -225,8 +233,8 @@ def _request(asked: _Asked, folder: Path) -> object:
     }
     if asked.is_of_function:
         return suite.SpeedRequest((), **{**more, **_of_function(asked, more["sweep"], folder)})
-    if asked.types or asked.sizes or asked.npz:
-        raise click.BadParameter("--types, --sizes and --npz are for a function: FILE.py:FUNC")
+    if asked.types or asked.sizes or asked.npz or asked.c_form:
+        raise click.BadParameter("--types, --sizes, --npz and --c are for a function: FILE.py:FUNC")
     names = _chosen_for_speed(asked, suite)
     _refuse_unknown_sizes(names, more["sweep"])
     return suite.SpeedRequest(names, (asked.size,), **more)
@@ -245,8 +253,9 @@ def _of_function(asked: _Asked, sweep: object, folder: Path) -> dict[str, Any]:
     (target,) = asked.names
     talk(f"{target}: compiled for its operations, values made")
     wanted = Wanted(
-        target, asked.types, asked.sizes, asked.npz, asked.seed, sweep, asked.fp, asked.threads
-    )
+        target, asked.types, asked.sizes, asked.npz, asked.seed, sweep, asked.fp, asked.threads,
+        asked.c_form,
+    )  # fmt: skip
     options = write_function(wanted, folder)
     threads = options.threads or len(os.sched_getaffinity(0))
     return {"modes": (options.fp.value,), "threads": (threads,), "function": folder}

@@ -120,7 +120,7 @@ def test_a_function_named_as_a_workload_has_no_form_in_c(target):
     assert {peer for peer, given in taking.items() if given} == {
         "polyopt", "python", *registry.PYTHON_PEERS,
     }  # fmt: skip
-    assert set(registry.peers_of(True)) == {peer for peer, given in taking.items() if given}
+    assert set(registry.peers_of(found)) == {peer for peer, given in taking.items() if given}
     assert str(Entrant("numba", FORM)) == "numba"
 
 
@@ -174,6 +174,54 @@ def test_a_function_is_swept_and_kept_as_table_values_and_page(target, monkeypat
         ("n=5", "python"), ("n=5", "polyopt"), ("n=10", "python"), ("n=10", "polyopt"),
     }  # fmt: skip
     assert 'id="sweeps"' in page.read_text()
+
+
+C_FORM = """
+double square(double x) { return x * x; }
+void scaled(long n, long m, const double *A, double *x, long times, double *out) {
+    for (long i = 0; i < n; i++) {
+        x[i] += times;
+        for (long j = 0; j < m; j++)
+            out[i * m + j] = square(A[i * m + j]) + WRONG;
+    }
+}
+"""
+
+SCALED = """
+import polyopt as po
+
+
+def scaled(A: po.f64["n,m"], x: po.f64["n"], times: int = 3):
+    x += times
+    return A * A
+"""
+
+
+@pytest.mark.toolchain
+@needs_gcc
+@pytest.mark.parametrize("wrong, status", [("0.0", "ok"), ("1e-3", "wrong")])
+def test_a_form_in_c_takes_sizes_arguments_and_arrays_of_results(
+    tmp_path, monkeypatch, wrong, status
+):
+    monkeypatch.setenv("POLYOPT_BENCH_DIR", str(tmp_path / "bench"))
+    (tmp_path / "scaled.py").write_text(SCALED)
+    (tmp_path / "scaled.c").write_text(C_FORM.replace("WRONG", wrong))
+    stored = tmp_path / "data.npz"
+    np.savez(stored, A=np.random.default_rng(0).random((4, 7)), x=np.ones(4), times=3)
+    asked = [f"{tmp_path / 'scaled.py'}:scaled", "--npz", str(stored), "--prepare", "--json"]
+    asked += ["--peers", "gcc,gcc-omp", "--c", str(tmp_path / "scaled.c")]
+    done = CliRunner().invoke(command, asked)
+    (cell,) = json.loads(done.stdout)["cells"]
+    found = {o["peer"]: o["status"] for o in cell["outcomes"]}
+    assert found == {"gcc": status, "polyopt": "ok"}, "there are no directives of OpenMP"
+
+
+def test_a_form_in_c_with_directives_is_given_to_openmp(target):
+    form = target.with_suffix(".c")
+    form.write_text("#pragma omp parallel for\n")
+    folder = target.parent
+    write(folder, (target, "gemm"), ["x", "return"], [point("given", 5)], form)
+    assert {"gcc", "gcc-omp", "clang", "clang-omp"} <= set(registry.peers_of(read(folder)))
 
 
 @pytest.mark.toolchain
