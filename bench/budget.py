@@ -28,11 +28,6 @@ class Deadline:
         """Return the seconds until then, 0 when it has passed."""
         return max(0.0, self.end - time.monotonic())
 
-    @property
-    def is_over(self) -> bool:
-        """Whether it has passed."""
-        return self.left() == 0.0
-
     def part(self, count: int) -> Deadline:
         """Return the deadline of the next of `count` programs.
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Generic, TypeVar
 
-from bench.budget import Deadline, show_duration
+from bench.budget import LEAST_SHARE, Deadline, show_duration
 from bench.quiet import wait_until_quiet
 
 Item = TypeVar("Item")
@@ -79,9 +79,10 @@ class Loop(Generic[Item]):
         try:
             with interruptible():
                 for item in self.items:
-                    if deadline.is_over:
+                    spent = time.monotonic() - start
+                    if deadline.left() <= self._least(spent, done):
                         return Ended(self._count("The budget is used up", done))
-                    left = self._left(time.monotonic() - start, done, deadline)
+                    left = self._left(spent, done, deadline)
                     self.say(f"[{done + 1}/{len(self.items)}] {item}{left}")
                     busy = self._busy(deadline)
                     self.measure(item, deadline.part(len(self.items) - done), busy)
@@ -93,6 +94,10 @@ class Loop(Generic[Item]):
 
     def _count(self, reason: str, done: int) -> str:
         return f"{reason}: {done} of {len(self.items)} {self.what} were measured."
+
+    def _least(self, spent: float, done: int) -> float:
+        """Return the seconds below which another program is not begun."""
+        return min(LEAST_SHARE, spent / done) if done else 0.0
 
     def _busy(self, deadline: Deadline) -> float:
         if self.patience is None:

@@ -152,8 +152,10 @@ class Conversation:
             ready, _, _ = select.select([stdout], [], [], seconds)
             if not ready:
                 end_tree(self.process)  # its compiler must not run while others are timed
-                reason = "" if seconds == self.timeout else ", when its time was used up"
-                raise WorkerFailure(Status.TIMEOUT, f"no answer in {seconds:.0f} s{reason}")
+                limit = f"in {seconds:.0f} s"
+                if seconds < self.timeout:
+                    limit = "before the program's time was used up"
+                raise WorkerFailure(Status.TIMEOUT, f"no answer {limit}")
             line = stdout.readline()
             if not line:
                 raise self._crash()

@@ -44,15 +44,18 @@ class Wanted:
     c_form: str | None
 
 
-def write_function(wanted: Wanted, folder: Path) -> Options:
+def write_function(wanted: Wanted, folder: Path, seconds: float | None = None) -> Options:
     """Write the function to a folder; return the options that it is compiled with.
 
+    `seconds` bounds how long it is compiled for, as the options do.
     Operations are counted in the order of the source, which computes nothing twice.
     """
     given = parse_sizes(wanted.sizes)
     prepared = prepare(wanted.target, wanted.types, given)
     options = make_options(wanted.fp, wanted.threads, None, prepared.target.kernel)
-    chosen = _Chosen(prepared, replace(options, schedule="source"), given, wanted.seed)
+    budget = min((one for one in (seconds, options.budget) if one is not None), default=None)
+    source = replace(options, schedule="source", budget=budget)
+    chosen = _Chosen(prepared, source, given, wanted.seed)
     points = chosen.stored(Path(wanted.npz)) if wanted.npz else chosen.random(wanted.sweep)
     for name, value in points[0].values.items():
         _refuse_unshared(name, value)

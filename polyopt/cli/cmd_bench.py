@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -256,9 +257,13 @@ def _of_function(asked: _Asked, sweep: object, folder: Path) -> dict[str, Any]:
         target, asked.types, asked.sizes, asked.npz, asked.seed, sweep, asked.fp, asked.threads,
         asked.c_form,
     )  # fmt: skip
-    options = write_function(wanted, folder)
+    begun = time.monotonic()
+    options = write_function(wanted, folder, asked.budget)
+    left = asked.budget
+    if left is not None:
+        left = max(1e-3, left - (time.monotonic() - begun))
     threads = options.threads or len(os.sched_getaffinity(0))
-    return {"modes": (options.fp.value,), "threads": (threads,), "function": folder}
+    return {"modes": (options.fp.value,), "threads": (threads,), "function": folder, "budget": left}
 
 
 def _sweep(text: str | None) -> Any:  # noqa: ANN401

@@ -123,7 +123,7 @@ def test_a_worker_that_hangs_is_ended_at_its_timeout_or_deadline():
     with stuck() as process:
         process.ask()
         process.deadline = Deadline.after(0.1)
-        with pytest.raises(WorkerFailure, match="when its time was used up"):
+        with pytest.raises(WorkerFailure, match="no answer before the program's time was used up"):
             process.ask()
 
 
@@ -205,6 +205,16 @@ def test_the_budget_ends_a_run_and_tells_what_was_left_out(monkeypatch):
         "[2/4] b (at most 60 s left)",
         "[3/4] c (at most 20 s left)",
     ]
+
+
+def test_no_program_is_begun_that_cannot_end(monkeypatch):
+    clock = Clock(monkeypatch)
+
+    def slow(item, deadline, busy):
+        clock.now += 40.0
+
+    ended = Loop("abcd", "programs", slow, lambda _: None, 85.0, None).run()
+    assert ended.note == "The budget is used up: 2 of 4 programs were measured."
 
 
 def test_no_program_takes_all_of_the_budget(monkeypatch):
