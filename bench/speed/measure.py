@@ -45,6 +45,7 @@ PATIENCE = 60.0  # of another's: who takes longer to compile or to run is not ti
 LONGEST = 12.0  # seconds of one run; who needs more is not timed
 PART = 2.0  # seconds that are timed of a time loop that would take longer
 LEAST, MOST = 3, 9  # samples
+AGAIN, SHORT = 2, 2.0  # calls after the first one, where that took so many seconds at most
 FAR = 6.0  # who takes so many times as long as the best is timed once
 PASSING = (Status.TIMEOUT, Status.UNCHECKED)  # may be otherwise in the next run
 SETTLE = 0.03  # seconds until the threads of the one before no longer wait busily
@@ -329,17 +330,26 @@ def _reference(session: Session, sizes: Sizes) -> Path:
 
 
 def _expected(session: Session, sizes: Sizes, kind: str = "full") -> Path:
+    """Return the file of results; those of a user's function go with its values."""
     mark = digest(fingerprint("numpy", session.workload), session.cell.dtype, sizes)
-    return store("expected") / f"{session.workload.name}-{kind}-{mark}.npz"
+    folder = store("expected") if session.folder is None else session.folder
+    return folder / f"{session.workload.name}-{kind}-{mark}.npz"
 
 
 def _warm_up(session: Session) -> None:
-    """Call everybody once at full size: arrays are made, pages touched, code is compiled."""
+    """Call everybody at full size: arrays are made, pages touched, code is compiled.
+
+    The first call may be mostly that; where it is not long, others say what a call takes.
+    """
     for lane in session.alive:
-        ask = partial(lane.process.ask, do="time", sizes=lane.sizes, calls=1)
-        reply = _guarded(session, lane, ask)
-        if reply is not None:
-            lane.last = reply["seconds"][0]
+        for calls in (1, AGAIN):
+            ask = partial(lane.process.ask, do="time", sizes=lane.sizes, calls=calls)
+            reply = _guarded(session, lane, ask)
+            if reply is None:
+                break
+            lane.last = min(reply["seconds"])
+            if lane.last > SHORT:
+                break
 
 
 def _time(session: Session, seconds: float) -> None:

@@ -174,6 +174,8 @@ def test_a_function_is_swept_and_kept_as_table_values_and_page(target, monkeypat
         ("n=5", "python"), ("n=5", "polyopt"), ("n=10", "python"), ("n=10", "polyopt"),
     }  # fmt: skip
     assert 'id="sweeps"' in page.read_text()
+    kept_files = list((target.parent / "bench").rglob("*.npz"))
+    assert kept_files == [], "results for the user's values are not kept"
 
 
 C_FORM = """

@@ -8,6 +8,7 @@ import io
 import json
 import shutil
 import sys
+from typing import ClassVar
 
 import pytest
 from click.testing import CliRunner
@@ -203,6 +204,28 @@ def test_a_run_is_checked_timed_and_kept(tmp_path, monkeypatch):
     ]  # fmt: skip
     assert all(len(o.samples) >= 3 and o.error is not None for o in found.results[0].outcomes)
     assert found.limits["1"]["float64"] > 0
+
+
+class Slow(Conversation):
+    """A worker whose first call takes a second, and all others a millisecond."""
+
+    asked: ClassVar = []
+
+    def ask(self, **asked):
+        found = super().ask(**asked)
+        if asked.get("do") == "time":
+            found["seconds"] = [1e-3 if self.asked else 1.0] * asked["calls"]
+            self.asked.append(asked["calls"])
+        return found
+
+
+def test_a_first_call_does_not_decide_how_often_is_measured(monkeypatch, tmp_path):
+    monkeypatch.setenv("POLYOPT_BENCH_DIR", str(tmp_path))
+    monkeypatch.setattr("bench.speed.measure.Conversation", Slow)
+    cell = Cell("gesummv", "MINI", "float64", "strict", 1)
+    (found,) = measure(cell, ("numpy",), 1.0, None, lambda _: None).outcomes
+    assert Slow.asked == [1, 2, *[20] * 9]
+    assert found.samples == (1e-3,) * 9
 
 
 class Unanswered(Exception):
