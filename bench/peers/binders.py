@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import metadata
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -133,7 +134,7 @@ def _numba(chosen: Task) -> Bind:
 
 
 def _pythran(chosen: Task) -> Bind:
-    """Pythran: a C++ module for the exact types of the arguments."""
+    """Pythran: a C++ module for the exact types of the arguments; a refusal is kept, too."""
     statements, entry = forms.definitions(chosen.workload, chosen.form)
     made = chosen.workload.make("MINI")
     types = ", ".join(map(_pythran_type, made.values()))
@@ -141,8 +142,11 @@ def _pythran(chosen: Task) -> Bind:
     text = forms.module_text(statements, head)
     flags = ["-O3", *target_flags(), "-fopenmp", "-DUSE_XSIMD"]
     flags += ["-ffp-contract=off"] if chosen.fp == "strict" else ["-ffast-math"]
-    stem = f"{entry.name}_{digest(text, flags)}"
+    stem = f"{entry.name}_{digest(text, flags, metadata.version('pythran'))}"
     library = store("pythran") / f"{stem}.so"
+    refusal = library.with_suffix(".refused")
+    if refusal.is_file():
+        raise forms.NoForm(refusal.read_text(encoding="utf-8"))
     if not library.is_file():
         source = library.with_suffix(".py")
         source.write_text(text, encoding="utf-8")
@@ -150,7 +154,9 @@ def _pythran(chosen: Task) -> Bind:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
         if done.returncode != 0:
             lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-            raise forms.NoForm(next((x for x in lines if "rror" in x), "pythran failed"))
+            reason = next((x for x in lines if "rror" in x), "pythran failed")
+            refusal.write_text(reason, encoding="utf-8")
+            raise forms.NoForm(reason)
     function = _extension(library, stem)[entry.name]
     return lambda sizes, arguments: partial(function, *arguments.values())
 

@@ -183,6 +183,7 @@ def _plot(name: str, group: Sequence[tuple[int, Json]]) -> dict[str, Any]:
                 "points": [
                     (*place(*point), f"{who}, {point[0]}: {point[1]:.3g} s") for point in line
                 ],
+                "dash": "5 3" if who.startswith(f"{OWN} numpy") else "none",
                 "y": 14 * row,
             }
             for row, (who, line) in enumerate(lines.items())

@@ -4,6 +4,7 @@ In: nothing.  Out: nothing.
 """
 
 import shutil
+import subprocess
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,8 @@ import pytest
 import workloads
 from bench.baseline import SOURCES, NoCompiler
 from bench.check import relative_error
-from bench.peers import ccode, registry
+from bench.peers import binders, ccode, registry
+from bench.peers.forms import NoForm
 
 IN_OPENMP = [w for w in workloads.all() if ccode.source(w, "gcc-omp") is not None]
 SHARED = ("mvt", "atax", "bicg", "gemver", "gesummv", "layernorm-backward")  # sums by thread
@@ -75,6 +77,23 @@ def test_like_is_compared_with_like():
     assert "-ffast-math" not in strict
     assert "-ffast-math" in fast
     assert "-DREAL=float" in ccode.flags("clang", "float32", "strict")
+
+
+def test_pythran_is_asked_once_for_what_it_refuses(monkeypatch):
+    asked = []
+
+    def run(command, **_):
+        asked.append(command)
+        return subprocess.CompletedProcess(command, 1, "", "error: not this")
+
+    monkeypatch.setattr(binders.metadata, "version", lambda _: "1.0")
+    monkeypatch.setattr(binders.subprocess, "run", run)
+    chosen = {"workload": "gemm", "peer": "pythran", "form": "numpy", "dtype": "float64"}
+    chosen |= {"fp": "strict", "threads": 1, "library": "", "function": ""}
+    for _ in range(2):
+        with pytest.raises(NoForm, match="error: not this"):
+            binders.bind(binders.task(chosen))
+    assert len(asked) == 1
 
 
 def test_a_missing_compiler_is_absent_and_says_so(monkeypatch):

@@ -64,6 +64,7 @@ def test_a_sweep_is_a_line_for_each_who_computes():
     cells = [cell(f"LARGE N={n}", n * 1e-5, n * 2e-5) for n in (64, 128, 256)]
     page = speed_page(report(*cells, cell("LARGE", 1.0, 1.0)))
     lines = pictures(page)["times of 3 over sizes"].findall("polyline")
+    assert [one.get("stroke-dasharray") for one in lines] == ["none", "5 3", "none"]
     points = [[tuple(map(float, p.split(","))) for p in one.get("points").split()] for one in lines]
     assert [len(one) for one in points] == [3, 3, 3]
     own, arrays, gcc = points
