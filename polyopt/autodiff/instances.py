@@ -6,7 +6,7 @@ A subscript that is not affine stands for the whole dimension, so answers err to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import islpy as isl
 
@@ -26,19 +26,43 @@ class Instances:
         self._relations: dict[tuple[int, Load], isl.Map] = {}
         self._conflicts: dict[tuple[int, Load, int, Load], isl.Map] = {}
 
-    def is_read_before(self, reader: int, read: Load, writer: int, after: bool = False) -> bool:
-        """Tell whether statement `writer` writes an element after an instance of `reader` read it.
+    def overwriting(self, reader: int, read: Load, after: bool = False) -> frozenset[int]:
+        """Return the statements that are the first to write elements after `reader` read them.
 
-        `after`: the element is read just after that instance wrote; or else before it does.
+        `after`: an element is read just after that instance wrote; or else before it does.
         """
-        write = self.statements[writer].target
-        if write.array != read.array:
-            return False
-        conflict = self._conflict(reader, read, writer, write)
+        pairs: dict[int, isl.Map] = {}
+        for writer, statement in enumerate(self.statements):
+            if statement.target.array == read.array:
+                found = self._writes_after(reader, read, writer, after)
+                if not found.is_empty():
+                    pairs[writer] = found
+        return frozenset(writer for writer in pairs if not self._earlier(pairs, writer).is_empty())
+
+    def _writes_after(self, reader: int, read: Load, writer: int, after: bool) -> isl.Map:
+        """Return the instances of `reader`, with those of `writer` that write the element later."""
+        conflict = self._conflict(reader, read, writer, self.statements[writer].target)
         one, two = self._time(reader), self._time(writer)
-        same = reader == writer and not after
-        order = one.lex_le_map(two) if same else one.lex_lt_map(two)
-        return not conflict.intersect(order).is_empty()
+        is_self = reader == writer and not after
+        return conflict.intersect(one.lex_le_map(two) if is_self else one.lex_lt_map(two))
+
+    def _earlier(self, pairs: Mapping[int, isl.Map], writer: int) -> isl.Map:
+        """Return the pairs of a reader and `writer` without those with another write between."""
+        found = pairs[writer]
+        target = self.statements[writer].target
+        if not self._is_exact(writer, target):
+            return found
+        for other, before in pairs.items():
+            statement = self.statements[other]
+            if statement.guard is not None or not self._is_exact(other, statement.target):
+                continue
+            again = self._conflict(other, statement.target, writer, target)
+            again = again.intersect(self._time(other).lex_lt_map(self._time(writer)))
+            found = found.subtract(before.apply_range(again))
+        return found
+
+    def _is_exact(self, number: int, load: Load) -> bool:
+        return covering_map(self.statements[number].domain, load.array, load.index)[1]
 
     def is_used_before(self, user: int, use: Load, writer: int) -> bool:
         """Tell whether an element is used by `user` in an instance before `writer` writes it."""

@@ -217,8 +217,7 @@ class _Reversal:
             return rule
         if not any(part == value for _, gain in rule.gains for part in walk(gain)):
             return rule
-        writers = range(len(self._statements))
-        if any(self._instances.is_read_before(n, target, w, after=True) for w in writers):
+        if self._instances.overwriting(n, target, after=True):
             return rule
         gains = tuple(
             (load, rewrite(gain, lambda part: target if part == value else None))
@@ -245,18 +244,10 @@ class _Reversal:
 
     def _overwriting(self, needs: Mapping[int, Iterable[tuple[Load, bool]]]) -> frozenset[int]:
         """Return the statements that write over an element which an adjoint needs."""
-        written = {s.target.array for s in self._statements}
-        found: set[int] = set()
-        for reader, elements in needs.items():
-            for load, after in elements:
-                if load.array not in written:
-                    continue
-                for writer in range(len(self._statements)):
-                    if writer not in found and self._instances.is_read_before(
-                        reader, load, writer, after
-                    ):
-                        found.add(writer)
-        return frozenset(found)
+        elements = {
+            (reader, load, after) for reader, found in needs.items() for load, after in found
+        }
+        return frozenset[int]().union(*(self._instances.overwriting(*e) for e in elements))
 
     # -- statements -------------------------------------------------------------------------------
 
