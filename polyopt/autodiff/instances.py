@@ -64,6 +64,36 @@ class Instances:
     def _is_exact(self, number: int, load: Load) -> bool:
         return covering_map(self.statements[number].domain, load.array, load.index)[1]
 
+    def is_value_read(self, writer: int, reads: Sequence[tuple[int, Load]]) -> bool:
+        """Tell whether any of `reads` may read a value that statement `writer` wrote."""
+        write = self.statements[writer].target
+        own = [(reader, read) for reader, read in reads if read.array == write.array]
+        between = [
+            (other, statement.target)
+            for other, statement in enumerate(self.statements)
+            if statement.target.array == write.array
+            and statement.guard is None
+            and self._is_exact(other, statement.target)
+        ]
+        for reader, read in own:
+            found = self._reached(writer, write, reader, read)
+            for other, target in between if self._is_exact(writer, write) else ():
+                if found.is_empty():
+                    break
+                before = self._conflict(writer, write, other, target)
+                before = before.intersect(self._time(writer).lex_lt_map(self._time(other)))
+                found = found.subtract(
+                    before.apply_range(self._reached(other, target, reader, read))
+                )
+            if not found.is_empty():
+                return True
+        return False
+
+    def _reached(self, writer: int, write: Load, reader: int, read: Load) -> isl.Map:
+        """Return the instances of a writer, with those of a reader that read the element later."""
+        conflict = self._conflict(writer, write, reader, read)
+        return conflict.intersect(self._time(writer).lex_lt_map(self._time(reader)))
+
     def is_used_before(self, user: int, use: Load, writer: int) -> bool:
         """Tell whether an element is used by `user` in an instance before `writer` writes it."""
         write = self.statements[writer].target

@@ -137,14 +137,14 @@ class Order:
     def placed(self, steps: Sequence[Steps]) -> tuple[tuple[Adjoint, ...], int]:
         """Return the steps with their places in the order, and how many places there are.
 
-        Inside of the last loop that is turned each step has loops of its own: no dependence is
-        carried there.
+        Loops that are not turned carry no dependence: each part of their bodies gets loops of its
+        own, and inside of the last loop that is turned each step does.
         """
         count = len(self._statements)
         last: dict[tuple[Expr, ...], int] = {}
         for n, statement in enumerate(self._statements):
             for depth in range(self._depth, len(statement.iters)):
-                last[statement.order[: 2 * depth + 2]] = n
+                last[self._together(n, depth)] = n
         width = max((len(found) for _, found in steps), default=1)
         adjoints: list[Adjoint] = []
         for n, found in steps:
@@ -152,7 +152,7 @@ class Order:
             shared = max((self._depth, *(depth + 1 for depth in self._turned[n])))
             around: list[Expr] = [*order[: 2 * self._depth]]
             for depth in range(self._depth, shared):
-                behind = count - 1 - last[order[: 2 * depth + 2]]
+                behind = count - 1 - last[self._together(n, depth)]
                 time = order[2 * depth + 1]
                 around.append(integer(behind * width))
                 around.append(_opposite(time) if depth in self._turned[n] else time)
@@ -164,6 +164,15 @@ class Order:
                 moved = self._moved(n, shared, step)
                 adjoints.append(Adjoint(n, (*around, place, *own), self._turned[n], moved))
         return tuple(adjoints), count * width
+
+    def _together(self, n: int, depth: int) -> tuple[Expr, ...]:
+        """Return what the orders of the statements begin with that share the loop at `depth`."""
+        order, turned = self._statements[n].order, self._turned[n]
+        if depth in turned:
+            return order[: 2 * depth + 2]
+        while 2 * depth + 3 < len(order) and depth + 1 not in turned:
+            depth += 1
+        return order[: 2 * depth + 3]
 
     def _moved(self, n: int, shared: int, step: Step) -> Step:
         """Return a sum with the element that it adds to as its iterators, shifted to there."""

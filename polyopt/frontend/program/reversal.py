@@ -6,7 +6,7 @@ Refuses: operations without a derivative, loops that data end, sizes that data d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NoReturn
 
 import islpy as isl
@@ -14,6 +14,7 @@ import islpy as isl
 from polyopt.autodiff.activity import active_arrays
 from polyopt.autodiff.order import Adjoint, Step
 from polyopt.autodiff.reverse import Memory, Refused, Sweep, reverse
+from polyopt.autodiff.unread import unread
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import Loc
 from polyopt.frontend.integers.affine_integers import TRUE, floordiv, minus, plus, times
@@ -62,18 +63,22 @@ def gradients(
     begun: Begun,
     inputs: Sequence[Buffer],
     results: Sequence[Buffer],
+    wanted: Collection[str],
     seed: Callable[[Sequence[Buffer]], None],
     loc: Loc | None,
 ) -> list[Buffer]:
     """Emit the way back of a call at `loc`; return the derivative by each of `inputs`.
 
-    `seed` fills memory for the derivative by each of `results`.
+    `seed` fills memory for the derivative by each of `results`.  Arrays that are `wanted` are used
+    afterwards, others that the call makes are not.
     """
     end = len(b.drafts)
     copies = _copy_written(b, begun)
     inputs = [copies.get(buffer.name, buffer) for buffer in inputs]
     results = [copies.get(buffer.name, buffer) for buffer in results]
-    return _WayBack(b, range(begun.drafts, end), begun, inputs, results, loc).emitted(seed)
+    way = _WayBack(b, range(begun.drafts, end), begun, inputs, results, loc)
+    way.know(copies.values(), wanted)
+    return way.emitted(seed)
 
 
 def _copy_written(b: Builder, begun: Begun) -> dict[str, Buffer]:
@@ -141,11 +146,16 @@ class _WayBack:
         self._depth = len(b.scope.loops)
         self._adjoints: dict[str, Buffer] = {}
 
+    def know(self, copies: Iterable[Buffer], wanted: Collection[str]) -> None:
+        """Note which arrays stand for those that were there, and which are used afterwards."""
+        self._copies = tuple(copies)
+        self._wanted = frozenset(wanted)
+
     def emitted(self, seed: Callable[[Sequence[Buffer]], None]) -> list[Buffer]:
         """Emit everything; return the memory of the gradients."""
         b = self._b
         self._spread()
-        statements = self._statements()
+        statements = self._statements(self._drafts)
         inputs = frozenset(buffer.name for buffer in self._inputs)
         results = frozenset(buffer.name for buffer in self._results)
         marks = (mark.what for mark in b.marks[self._begun.marks :])
@@ -170,6 +180,7 @@ class _WayBack:
         seed([self._adjoints[buffer.name] for buffer in self._results])
         if sweep is not None:
             self._emit(sweep)
+            self._leave_out_unread()
         return [self._adjoints[buffer.name] for buffer in self._inputs]
 
     def _sweep(
@@ -202,38 +213,52 @@ class _WayBack:
     def _refuse(self, what: str, loc: Loc | None, hint: str | None = None) -> NoReturn:
         refuse("PO0183", f"{what} has no derivative here", loc, hint)
 
+    def _leave_out_unread(self) -> None:
+        """Drop what the call computes only for results that nobody wants."""
+        b = self._b
+        there = {buffer.name for buffer in b.buffers[: self._begun.buffers]}
+        there |= {buffer.name for buffer in b.buffers if buffer.faults}
+        kept = there - {copy.name for copy in self._copies}
+        kept |= self._wanted
+        kept |= {self._adjoints[buffer.name].name for buffer in self._inputs}
+        drafts = sorted(
+            b.drafts[self._begun.drafts :], key=lambda draft: place_of(draft.scope.order)
+        )
+        own = {id(b.drafts[n]) for n in self._own}
+        candidates = [n for n, draft in enumerate(drafts) if id(draft) in own]
+        dropped = unread(self._statements(drafts), kept, candidates)
+        gone = {id(drafts[n]) for n in dropped}
+        b.drafts[self._begun.drafts :] = [
+            draft for draft in b.drafts[self._begun.drafts :] if id(draft) not in gone
+        ]
+
     # -- statements as `autodiff` knows them ------------------------------------------------------
 
-    def _statements(self) -> list[Statement]:
+    def _statements(self, drafts: Sequence[Draft]) -> list[Statement]:
         exprs: list[Expr] = []
-        for draft in self._drafts:
+        used: set[str] = set()
+        for draft in drafts:
             found = (draft.target, *loads(draft.value), *loads(draft.scope.guard))
+            used |= {load.array for load in found}
             exprs += [*scope_exprs(draft.scope), *(part for load in found for part in load.index)]
-        used = {
-            load.array for draft in self._drafts for load in (draft.target, *loads(draft.value))
-        }
         exprs += [e for buffer in self._b.buffers if buffer.name in used for e in buffer.shape]
         params = self._params = tuple(sorted(params_of(exprs)))
         self._sizes = size_context(params, (*self._b.sizes, *self._b.required))
-        made: list[Statement] = []
-        for number, draft in enumerate(self._drafts):
-            name = f"S{number}"
-            guard = None if draft.scope.guard == TRUE else draft.scope.guard
-            made.append(
-                Statement(
-                    name=name,
-                    iters=draft.scope.iters,
-                    domain=domain_of(draft.scope, params, name).intersect_params(self._sizes),
-                    order=draft.scope.order,
-                    target=draft.target,
-                    value=draft.value,
-                    loc=draft.loc,
-                    text=draft.text,
-                    reduction=draft.reduction,
-                    guard=guard,
-                )
-            )
-        return made
+        return [self._statement(f"S{n}", draft) for n, draft in enumerate(drafts)]
+
+    def _statement(self, name: str, draft: Draft) -> Statement:
+        return Statement(
+            name=name,
+            iters=draft.scope.iters,
+            domain=domain_of(draft.scope, self._params, name).intersect_params(self._sizes),
+            order=draft.scope.order,
+            target=draft.target,
+            value=draft.value,
+            loc=draft.loc,
+            text=draft.text,
+            reduction=draft.reduction,
+            guard=None if draft.scope.guard == TRUE else draft.scope.guard,
+        )
 
     def _elements(self, array: str) -> isl.Set | None:
         """Return all elements of an array, for sizes that are known before the call's loops."""

@@ -120,7 +120,16 @@ def differentiated(
         value = _result(b, value, wanted, results, args.loc)
     wrt = [buffer for name in names for buffer in inputs[name]]
     seeds = [None] * len(results) if wanted.mode != "vjp" else _seeds(bars, len(results), args.loc)
-    found = gradients(b, begun, wrt, results, lambda at: _seed(b, at, seeds, args.loc), args.loc)
+    wanted_arrays = _arrays_of(value) if wanted.mode == "value_and_grad" else frozenset[str]()
+    found = gradients(
+        b,
+        begun,
+        wrt,
+        results,
+        wanted_arrays,
+        lambda at: _seed(b, at, seeds, args.loc),
+        args.loc,
+    )
     views = [as_value(view_of(buffer)) for buffer in found]
     if wanted.is_flat:
         flat = (value, *views) if wanted.mode == "value_and_grad" else tuple(views)
@@ -259,6 +268,10 @@ def _is_used(buffer: Buffer, values: Items[Value]) -> bool:
             case _:
                 pass
     return False
+
+
+def _arrays_of(value: Value) -> frozenset[str]:
+    return buffers_read(value) if isinstance(value, Tensor | Number) else frozenset()
 
 
 def _buffer_of(value: Tensor) -> Buffer:

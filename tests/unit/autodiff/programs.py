@@ -99,6 +99,16 @@ def factorization(a):
     return s
 
 
+def triangular_product(low, b, alpha):
+    n, m = b.shape
+    for i in range(n):
+        for j in range(m):
+            for k in range(i + 1, n):
+                b[i, j] += low[k, i] * b[k, j]
+            b[i, j] *= alpha
+    return np.sum(b * b)
+
+
 def triangular_solve(low, b):
     n = b.shape[0]
     x = np.zeros_like(b)
@@ -228,6 +238,7 @@ CASES = {
         Case(recurrence, (data(5), 0.7), (0, 1)),
         Case(in_place_sweep, (data(6), 3), (0,)),
         Case(factorization, (_spd(4),), (0,)),
+        Case(triangular_product, (data(4, 4), data(4, 3), 1.5), (0, 1, 2)),
         Case(triangular_solve, (data(4, 4, low=1), data(4)), (0, 1)),
         Case(product_of_all, (data(5),), (0,)),
         Case(extrema, (data(6), data(6, seed=1)), (0, 1)),
