@@ -24,7 +24,7 @@ def main() -> int:
     request = Request(names=NAMES, dataset="LARGE", forms=("loops",), repeat=3, seconds=8.0)
     print("gemm and jacobi-2d at LARGE: NumPy, plain C under gcc, polyopt", flush=True)
     try:
-        report = run(request, lambda line: print(f"  {line} ...", flush=True))
+        report = run(request, lambda line: print(f"  {line}", flush=True))
     except NoCompiler as error:
         print(f"demo: {error}", file=sys.stderr)
         return 3
