@@ -12,10 +12,14 @@ from collections.abc import Callable
 import islpy as isl
 
 from polyopt.dataclass import dataclass
+from polyopt.ir.budget import optional
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.never import assert_never
 from polyopt.schedule.dependences import last_writers
 from polyopt.schedule.tree import Band, Filter, Leaf, Sequence, Tree
+
+PART = 0.2
+"""Of the time that is left, so much may the live ranges of one temporary take."""
 
 
 def contraction_loops(
@@ -56,9 +60,17 @@ def _known_life(scop: Scop, array: str) -> _Life:
         if isinstance(same, _Same) and array in same.arrays:
             found = _known_life(same.scop, array)
         else:
-            found = _life(scop, array)
+            found = _life_in_time(scop, array)
         scop.known[_known_life, array] = found
     return found
+
+
+def _life_in_time(scop: Scop, array: str) -> _Life:
+    """Return the dataflow of a temporary; one that takes too long to compute is kept in memory."""
+    with optional("live ranges of temporaries", part=PART):
+        return _life(scop, array)
+    space = scop.context.get_space()
+    return _Life(isl.UnionMap.empty(space), isl.UnionSet.empty(space), is_initialised=False)
 
 
 @dataclass(frozen=True, eq=False)
