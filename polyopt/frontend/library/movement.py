@@ -167,6 +167,16 @@ def diag_indices(n: Any, ndim: int = 2) -> Any:
     return (np.arange(n),) * ndim
 
 
+def triu_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
+    """Return the subscripts of the elements at and above a diagonal."""
+    return np.nonzero(np.triu(np.ones((n, n if m is None else m), dtype=bool), k))
+
+
+def tril_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
+    """Return the subscripts of the elements at and below a diagonal."""
+    return np.nonzero(np.tril(np.ones((n, n if m is None else m), dtype=bool), k))
+
+
 def isin(element: Any, test_elements: Any, *, invert: bool = False) -> Any:
     """Whether each element is among the others."""
     others = np.ravel(np.asarray(test_elements))

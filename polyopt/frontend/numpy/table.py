@@ -176,7 +176,8 @@ GROUPS: tuple[Group, ...] = (
     }, "answered while compiling"),
     Group("by index arrays and masks", _PREDICATED, {
         "numpy.data_dependent_sizes": "argwhere bincount compress extract nonzero",
-        "library.movement": "diag_indices flatnonzero isin unravel_index",
+        "library.movement": """diag_indices tril_indices triu_indices flatnonzero isin
+            unravel_index""",
         "numpy.indexing": "ix_ put put_along_axis take take_along_axis",
         "library.sets": "unique intersect1d setdiff1d union1d ravel_multi_index",
     }, "subscripts are checked"),

@@ -82,6 +82,9 @@ def collected(b: Builder, mask: Tensor, name: str, values: Sequence[Tensor]) -> 
         b.emit(loops, count, _sum(count, step), slot=len(buffers))
         b.advance()
     extent = b.dynamic(count, "count")
+    if len(flags.shape) > 1:  # the proof counts the iterations of one loop alone
+        message = "a mask picks more elements than there are"
+        b.demand(at_least(bound, extent), "PO0234", message, b.loc, "pass smaller arrays")
     if extent not in b.sizes:
         b.sizes += [extent, minus(bound, extent)]
     b.bounds[extent] = bound

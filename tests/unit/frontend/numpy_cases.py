@@ -163,6 +163,7 @@ CASES: dict[str, list[str]] = {
         "np.apply_along_axis(lambda t: t[::-1], 1, A)", "np.vectorize(lambda t: t * 2)(A)",
         "np.vectorize(lambda s, t: s if s > t else t)(A, 0.5)", "np.isin(I, [1, 2])",
         "np.unravel_index(np.argmax(A), A.shape)", "A[np.diag_indices(1)]",
+        "A[np.triu_indices(4, 1)]", "A[np.tril_indices(3, -1, 4)]", "np.triu_indices(5)[0]",
         "np.unravel_index(abs(J), (10, 1))", "np.ix_(J[0], K[:, 0])",
         "np.sum([A, A], axis=0)", "A + [[1.5]]", "np.dot([1, 2], [3, 4])",
         "np.array([v, w])", "np.maximum.reduce([A, B, A * 2])", "np.where(M, [[1]], A)",
