@@ -1,4 +1,4 @@
-"""Arguments that hold arrays and numbers: tuples, lists, dataclasses, objects; and functions.
+"""Arguments that hold arrays and numbers: tuples, lists, dicts, dataclasses, objects; functions.
 
 In: a function, the values of a call.  Out: `Unpacked`: a Python function of arrays and numbers
 alone, which puts the arguments together and calls the first one, and its arguments.
@@ -59,7 +59,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """An object with attributes."""
+    """An object with attributes, or a dict with names as keys."""
 
     kind: type
     names: tuple[str, ...]
@@ -184,8 +184,10 @@ def attributes_of(value: object) -> Mapping[str, object] | None:
 
 
 def _attributes(value: object) -> Mapping[str, object] | None:
-    """Return the attributes of an object of a Python class that is no array."""
+    """Return the attributes of an object of a Python class that is no array, a dict's entries."""
     kind = type(value)
+    if kind is dict:
+        return _entries(value)
     if isinstance(value, type | types.ModuleType) or kind.__module__ == "builtins":
         return None
     if kind.__module__.startswith("polyopt."):  # a type, a lazy array
@@ -198,6 +200,16 @@ def _attributes(value: object) -> Mapping[str, object] | None:
     if names is not None:
         found |= {name: getattr(value, name) for name in names if hasattr(value, name)}
     return found if found or names is not None else None
+
+
+def _entries(value: Any) -> Mapping[str, object] | None:  # noqa: ANN401
+    """Return the entries of a dict whose keys are names and whose values a kernel can use."""
+    named = all(isinstance(key, str) and key.isidentifier() for key in value)
+    return (
+        value
+        if value and named and all(_is_kept(v, (id(value),)) for v in value.values())
+        else None
+    )
 
 
 def _is_kept(part: object, around: tuple[int, ...]) -> bool:
@@ -235,7 +247,8 @@ def _wrapper(
         text = _text(shape, parameter.name, names, scope)
         by_name = parameter.kind is parameter.KEYWORD_ONLY
         given.append(f"{parameter.name}={text}" if by_name else text)
-    name = getattr(function, "__name__", "kernel")
+    name = getattr(function, "__name__", "")
+    name = name if name.isidentifier() else "kernel"  # a lambda has none
     text = f"def {name}({', '.join(names)}):\n    return _function({', '.join(given)})\n"
     file = f"{_FILE}{hex_digest(text.encode(), 8)} of {name}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)

@@ -84,6 +84,8 @@ def native_array(  # noqa: C901 - one hint for each kind of value
             hint = "its items are no rows of one array: pass each as an argument of its own"
         case list() | tuple():
             hint = f"convert it once: `{name} = np.array({name})`"
+        case dict():
+            hint = f'its keys have to be names, its values arrays and numbers: `{name}["w"]`'
         case bool() | int() | float() | complex() | np.generic():
             hint = f"pass an array: `np.array({name})` is one of rank 0"
         case _ if _is_on_device(value):

@@ -24,6 +24,7 @@ from polyopt.frontend.program.memory import settled
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.computed_sizes import as_affine, quotient
 from polyopt.frontend.values.promote import cast, number_of
+from polyopt.frontend.values.records import Record
 from polyopt.frontend.values.values import (
     Gone,
     Growing,
@@ -269,13 +270,19 @@ def operand(value: Value, loc: Loc | None) -> Operandish:
             refuse("PO0124", f"{describe(value)} cannot be used as a number or an array", loc)
 
 
+def _describe_known(known: object) -> str:
+    if isinstance(known, Record):
+        return "a dict" if known.kind is dict else f"an object of class `{known.kind.__name__}`"
+    kind = type(known).__name__
+    article = "an" if kind[0] in "aeiou" else "a"
+    return f"{known!r}" if isinstance(known, str | type(None)) else f"{article} {kind}"
+
+
 def describe(value: Value) -> str:
     """Return what a value is, for messages."""
     match value:
         case Known(value=known):
-            kind = type(known).__name__
-            article = "an" if kind[0] in "aeiou" else "a"
-            return f"{known!r}" if isinstance(known, str | type(None)) else f"{article} {kind}"
+            return _describe_known(known)
         case Number(dtype=dtype) | Perhaps(dtype=dtype):
             return f"a number of {dtype}"
         case Tensor():

@@ -202,9 +202,9 @@ def _target_view(
     pending = Pending()
     base = plain(b, _target_base(b, frame, target.value, pending))
     if not isinstance(base, Tensor) or base.view is None:
-        refuse(
-            "PO0163", f"assignment into {describe(base)}", frame.loc(target), "write into arrays"
-        )
+        hint = f"write into arrays: `{ast.unparse(target)}[...] = value`"
+        hint = hint if describe(base) == "a dict" else "write into arrays"
+        refuse("PO0163", f"assignment into {describe(base)}", frame.loc(target), hint)
     refuse_write(b, base, frame.loc(target))
     parts = parts_of(b, frame, target)
     if lists.is_list(base):

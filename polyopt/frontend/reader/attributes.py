@@ -84,6 +84,9 @@ def attribute_of(  # noqa: C901  one case per kind of object
 
 def _part_of(b: Builder, owner: Record, name: str, loc: Loc | None) -> Value:
     """Return an attribute of an object, or of its class."""
+    if owner.kind is dict:
+        hint = 'read its entries, by names that are written out: `params["w"]`'
+        refuse("PO0152", f"`.{name}` of a dict is not supported", loc, hint)
     if name in owner.fields:
         return owner.fields[name]
     found = inspect.getattr_static(owner.kind, name, None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Mapping
 from collections.abc import Sequence as Items
 
 import numpy as np
@@ -42,6 +43,7 @@ from polyopt.frontend.subscripts.masks import picked, plain, through
 from polyopt.frontend.subscripts.subscript_parts import is_tuple, part_of, slice_part
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.constants import as_sequence, beside_arrays, table_of, value_of_global
+from polyopt.frontend.values.records import Record
 from polyopt.frontend.values.values import (
     Gone,
     Growing,
@@ -268,12 +270,33 @@ def _subscript(b: Builder, frame: Frame, node: ast.Subscript) -> Value:
             return frontend.numpy.grids.grid(
                 b, _grid_parts(b, frame, node.slice), known is np.ogrid, loc
             )
+        case _:
+            return _item_of(b, frame, base, node)
+
+
+def _item_of(b: Builder, frame: Frame, base: Value, node: ast.Subscript) -> Value:
+    """Return an item of a tuple or a list, or an entry of a dict."""
+    loc = frame.loc(node)
+    match base:
         case Sequence(items=items):
             return _item(b, frame, items, node)
         case Known(value=tuple(known)) | Known(value=list(known)):
             return _item(b, frame, tuple(Known(k) for k in known), node)
+        case Known(value=Record(fields=fields) as owner) if owner.kind is dict:
+            return _entry(fields, evaluate(b, frame, node.slice), loc)
         case _:
             refuse("PO0135", f"a subscript of {describe(base)}", loc, "subscript arrays and tuples")
+
+
+def _entry(fields: Mapping[str, Value], key: Value, loc: Loc | None) -> Value:
+    """Return an entry of a dict."""
+    match key:
+        case Known(value=str(name)) if name in fields:
+            return fields[name]
+        case _:
+            shown = repr(key.value) if isinstance(key, Known) else describe(key)
+            hint = f"its keys are {', '.join(map(repr, fields))}"
+            refuse("PO0135", f"the dict has no entry {shown}", loc, hint)
 
 
 def _joined_parts(

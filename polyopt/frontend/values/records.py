@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """An object of class `kind`, with the attributes that are known."""
+    """An object of class `kind`, with the attributes that are known; a dict with its entries."""
 
     kind: type
     fields: Mapping[str, Value]
@@ -33,6 +33,8 @@ class Bound:
 
 def record(kind: type, /, **fields: Any) -> Any:  # noqa: ANN401
     """Return an object of class `kind` with these attributes, made without its `__init__`."""
+    if kind is dict:
+        return fields
     made: Any = object.__new__(kind)
     for name, value in fields.items():
         object.__setattr__(made, name, value)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.errors import ArgumentError, FrontendError
 
 pytestmark = pytest.mark.toolchain
 
@@ -232,3 +233,70 @@ def test_errors_stand_at_the_user_s_function():
         po.kernel(zeroed)(layer)
     assert caught.value.code == "PO0204"
     assert caught.value.loc.file == __file__
+
+
+def of_a_dict(params, x):
+    params["b"][0] += 1
+    return np.tanh(x @ params["w"] + params["b"]) * params["scale"]
+
+
+def test_dicts_are_read_by_their_names():
+    def made():
+        return {"w": np.arange(6.0).reshape(2, 3), "b": np.zeros(3), "scale": 2.0}
+
+    x, mine, other = np.ones((4, 2)), made(), made()
+    np.testing.assert_allclose(po.kernel(of_a_dict)(mine, x), of_a_dict(other, x), rtol=1e-14)
+    np.testing.assert_array_equal(mine["b"], other["b"])
+
+
+def unknown_entry(params):
+    return params["v"]
+
+
+def replaced_entry(params):
+    params["w"] = params["w"] * 2
+
+
+def replaced_entry_as_the_hint_says(params):
+    params["w"][...] = params["w"] * 2
+
+
+def walks(params):
+    for _name, value in params.items():
+        value[:] = 0
+
+
+@pytest.mark.parametrize(
+    "function, code, text",
+    [
+        (unknown_entry, "PO0135", "its keys are 'w'"),
+        (replaced_entry, "PO0163", "`params['w'][...] = value`"),
+        (walks, "PO0152", '`params["w"]`'),
+    ],
+    ids=lambda v: getattr(v, "__name__", None),
+)
+def test_what_dicts_cannot_do_is_refused_with_a_hint(function, code, text):
+    with pytest.raises(FrontendError) as caught:
+        po.kernel(function)({"w": np.ones(3)})
+    assert caught.value.code == code
+    assert text in str(caught.value.hint)
+
+
+def test_the_hint_for_an_entry_works():
+    given = {"w": np.ones(3)}
+    po.kernel(replaced_entry_as_the_hint_says)(given)
+    assert given["w"].tolist() == [2.0] * 3
+
+
+@pytest.mark.parametrize("value", [{}, {1: np.ones(3)}, {"a b": 1.0}, {"a": "text"}], ids=repr)
+def test_other_dicts_are_refused(value):
+    with pytest.raises(ArgumentError) as caught:
+        po.kernel(unknown_entry)(value)
+    assert caught.value.code == "PO0206"
+    assert "its keys have to be names" in str(caught.value.hint)
+
+
+def test_a_lambda_is_refused_with_structured_arguments_too():
+    with pytest.raises(FrontendError) as caught:
+        po.kernel(lambda pair: pair[0])((np.ones(3), 2.0))
+    assert caught.value.code == "PO0102"
