@@ -5,7 +5,7 @@ In: the statements of the way forward, the steps of each on the way back.  Out: 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from polyopt.autodiff.instances import Instances
@@ -16,6 +16,7 @@ from polyopt.ir.expr import (
     Expr,
     Iter,
     Load,
+    Param,
     Unary,
     UnaryOp,
     integer,
@@ -25,7 +26,7 @@ from polyopt.ir.expr import (
     substitute,
     walk,
 )
-from polyopt.ir.linear import normalize
+from polyopt.ir.linear import linear, normalize
 from polyopt.ir.scop import Statement
 
 _READ, _ADD, _WRITE = "read", "add", "write"
@@ -35,12 +36,14 @@ _READ, _ADD, _WRITE = "read", "add", "write"
 class Step:
     """`target = value`; `is_sum`: it adds to its target, in any order.
 
+    `without`: the statement's iterators that it does not have: once for all of their values.
     `shifts`: iterators that run over other values than those of the statement, this much larger.
     """
 
     target: Load
     value: Expr
     is_sum: bool = False
+    without: frozenset[str] = frozenset()
     shifts: tuple[tuple[str, Expr], ...] = ()
 
     @property
@@ -53,13 +56,19 @@ class Step:
 class Adjoint:
     """A step for the instances of statement `source`, in the place `order`.
 
-    `turned`: the loops, by their depth, that run the other way.
+    `loops`: the loops around it, by their depth in the source; `turned`: those that run the other
+    way.
     """
 
     source: int
     order: tuple[Expr, ...]
+    loops: tuple[int, ...]
     turned: frozenset[int]
     step: Step
+
+
+Bounds: TypeAlias = Callable[[int, int], frozenset[str]]
+"""Returns the iterators that the bounds of a statement's loop at some depth depend on."""
 
 
 Steps: TypeAlias = tuple[int, list[Step]]
@@ -70,6 +79,7 @@ class Order:
     """The places of the way back of `statements` inside of `depth` common loops.
 
     `ordered`: the arrays that it changes.  `restored`: the statements whose targets it restores.
+    `extrema`: the statements that take an extremum of many.  `bounds`: of the statements' loops.
     """
 
     def __init__(
@@ -78,7 +88,11 @@ class Order:
         depth: int,
         ordered: frozenset[str],
         restored: frozenset[int],
+        extrema: frozenset[int],
+        bounds: Bounds,
     ) -> None:
+        self._extrema = extrema
+        self._bounds = bounds
         self._instances = instances
         self._statements: Sequence[Statement] = instances.statements
         self._depth = depth
@@ -118,7 +132,7 @@ class Order:
         """Return the elements that a statement reads, adds to and writes."""
         statement = self._statements[n]
         target = statement.target
-        adds = n not in self._restored and self._adds_only(n)
+        adds = n in self._extrema or (n not in self._restored and self._adds_only(n))
         found = [(load, _READ) for load in loads(statement.value) if load != target or not adds]
         return [(target, _ADD if adds else _WRITE), *found]
 
@@ -156,13 +170,13 @@ class Order:
                 time = order[2 * depth + 1]
                 around.append(integer(behind * width))
                 around.append(_opposite(time) if depth in self._turned[n] else time)
-            own: list[Expr] = []
-            for time in order[2 * shared + 1 :: 2]:
-                own += [time, integer(0)]
             for position, step in enumerate(found):
                 place = integer((count - 1 - n) * width + position)
-                moved = self._moved(n, shared, step)
-                adjoints.append(Adjoint(n, (*around, place, *own), self._turned[n], moved))
+                moved, loops = self._moved(n, shared, step)
+                own = [part for depth in loops for part in (order[2 * depth + 1], integer(0))]
+                found_order = (*around, place, *own)
+                loops = (*range(shared), *loops)
+                adjoints.append(Adjoint(n, found_order, loops, self._turned[n], moved))
         return tuple(adjoints), count * width
 
     def _together(self, n: int, depth: int) -> tuple[Expr, ...]:
@@ -174,46 +188,77 @@ class Order:
             depth += 1
         return order[: 2 * depth + 3]
 
-    def _moved(self, n: int, shared: int, step: Step) -> Step:
-        """Return a sum with the element that it adds to as its iterators, shifted to there."""
+    def _moved(self, n: int, shared: int, step: Step) -> tuple[Step, tuple[int, ...]]:
+        """Return a step and the order of its own loops, those of the statement from `shared` on.
+
+        The element that a sum adds to is what its iterators run over, as far as can be.
+        """
         iters = self._statements[n].iters
-        if not step.is_sum:
-            return step
-        shifts = {
-            name: shift
-            for name in iters[shared:]
-            if (shift := _shift(name, step.target.index, iters[shared:])) is not None
-        }
+        kept = [depth for depth in range(shared, len(iters)) if iters[depth] not in step.without]
+        inner = tuple(iters[depth] for depth in kept)
+        shifts: dict[str, Expr] = {}
+        loops = tuple(kept)
+        for part in step.target.index if step.is_sum else ():
+            for name in inner:
+                found = None if name in shifts else _shift(name, part, step.target.index)
+                if found is None or _names(found) & shifts.keys():
+                    continue
+                wanted = self._nested(n, kept, {**shifts, name: found})
+                if wanted is not None:
+                    shifts[name], loops = found, wanted
+                    break
         if not shifts:
-            return step
+            return step, loops
         before = {name: sub(Iter(name), shift) for name, shift in shifts.items()}
-        target = substitute(step.target, before)
+        target = _tidied(substitute(step.target, before))
         assert isinstance(target, Load)
-        index = tuple(normalize(part) for part in target.index)
-        value = rewrite(
-            substitute(step.value, before),
-            lambda e: (
-                Load(e.array, tuple(map(normalize, e.index)), e.dtype)
-                if isinstance(e, Load)
-                else None
-            ),
-        )
-        return Step(Load(target.array, index, target.dtype), value, True, tuple(shifts.items()))
+        value = _tidied(substitute(step.value, before))
+        return Step(target, value, True, step.without, tuple(shifts.items())), loops
+
+    def _nested(
+        self, n: int, kept: Sequence[int], shifts: Mapping[str, Expr]
+    ) -> tuple[int, ...] | None:
+        """Return loops in an order in which all that their bounds mention is around them."""
+        iters = self._statements[n].iters
+        names = {iters[depth] for depth in kept}
+        waiting, found, known = list(kept), list[int](), set[str]()
+        while waiting:
+            for depth in waiting:
+                shift = shifts.get(iters[depth])
+                used = self._bounds(n, depth) | (frozenset() if shift is None else _names(shift))
+                used = used.union(*(_names(shifts[name]) for name in used & shifts.keys()))
+                if used & names <= known:
+                    break
+            else:
+                return None
+            waiting.remove(depth)
+            found.append(depth)
+            known.add(iters[depth])
+        return tuple(found)
 
 
-def _shift(name: str, index: Sequence[Expr], inner: Sequence[str]) -> Expr | None:
-    """Return `s` where the only subscript with iterator `name` is `name + s`, None where `s` is 0.
-
-    `s` is the same in all iterations of the loops `inner`.
-    """
-    places = [part for part in index if Iter(name) in walk(part)]
-    if len(places) != 1:
+def _shift(name: str, part: Expr, index: Sequence[Expr]) -> Expr | None:
+    """Return `s` where the subscript `part`, the only one with `name`, is `name + s`; not for 0."""
+    if [other for other in index if name in _names(other)] != [part]:
         return None
-    rest = normalize(sub(places[0], Iter(name)))
-    names = {part.name for part in walk(rest) if isinstance(part, Iter)}
-    if names & {*inner} or rest == integer(0):
-        return None
-    return rest
+    rest = normalize(sub(part, Iter(name)))
+    is_plain = all(isinstance(atom, Iter | Param) for atom, _ in linear(rest).terms)
+    return None if name in _names(rest) or rest == integer(0) or not is_plain else rest
+
+
+def _names(expr: Expr) -> frozenset[str]:
+    return frozenset(part.name for part in walk(expr) if isinstance(part, Iter))
+
+
+def _tidied(expr: Expr) -> Expr:
+    """Return an expression with the sums in its subscripts collected."""
+
+    def rule(part: Expr) -> Expr | None:
+        if not isinstance(part, Load):
+            return None
+        return Load(part.array, tuple(normalize(_tidied(e)) for e in part.index), part.dtype)
+
+    return rewrite(expr, rule)
 
 
 def _opposite(time: Expr) -> Expr:

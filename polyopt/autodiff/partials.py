@@ -84,16 +84,17 @@ Contribution = tuple[Load, Expr]
 
 
 def contributions(
-    value: Expr, adjoint: Expr, is_active: Callable[[str], bool]
+    value: Expr, adjoint: Expr, is_active: Callable[[str], bool], chosen: Expr | None = None
 ) -> tuple[Contribution, ...]:
     """Return what `adjoint`, the derivative by `value`, adds to that by each active element.
 
     One entry for each element, in the order in which they are read first.  What a `Select` does not
-    choose contributes zero even where its own derivative is infinite.
+    choose contributes zero even where its own derivative is infinite; so does all where `chosen`
+    does not hold.
     Raises `NoDerivative`.
     """
     flow = _Flow(is_active)
-    flow.into(value, adjoint, None)
+    flow.into(value, adjoint, chosen)
     return tuple(flow.found.items())
 
 

@@ -17,19 +17,24 @@ from functools import cached_property
 import islpy as isl
 
 from polyopt.autodiff.instances import Instances
-from polyopt.autodiff.order import Adjoint, Order, Step, Steps
+from polyopt.autodiff.order import Adjoint, Bounds, Order, Step, Steps
 from polyopt.autodiff.partials import (
     Contribution,
     NoDerivative,
     active_loads,
     contributions,
     number,
+    quotient,
+    where,
 )
 from polyopt.dataclass import dataclass
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
+    Compare,
+    CompareOp,
     Expr,
+    Iter,
     Load,
     is_function,
     loads,
@@ -63,8 +68,11 @@ class Sweep:
     defined: frozenset[str]
 
 
-Keep = Callable[[int, str, DType], Load]
-"""Returns an element of new memory: one for each instance of a statement, named after a text."""
+Keep = Callable[[int, str, DType, frozenset[str]], Load]
+"""Returns an element of new memory: one for each instance of a statement, named after a text.
+
+There is one element for all values of the iterators in the set.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +80,15 @@ class Memory:
     """Where the sweep keeps what it computes.
 
     `adjoint` names the array with the derivative by an array; `kept` gives new memory.
-    `elements` are all elements of an array; None where its shape is not known.
+    `elements` are all elements of an array; None where its shape is not known.  `bounds` are those
+    of loops; `is_plain` tells whether a statement is under no conditions but these.
     """
 
     adjoint: Callable[[str], str]
     kept: Keep
     elements: Callable[[str], isl.Set | None]
+    bounds: Bounds
+    is_plain: Callable[[int], bool]
 
 
 def reverse(
@@ -97,11 +108,25 @@ class _Rule:
     """The adjoint of one statement: what others gain, and what remains of its own adjoint.
 
     `own` None: it remains as it is.  `apart`: its adjoint is read once, before anything changes.
+    `extremum`: the statement takes an extremum of many values.
     """
 
     gains: tuple[Contribution, ...]
     own: Expr | None
-    apart: Load | None
+    apart: Load | None = None
+    extremum: _Extremum | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Extremum:
+    """Of all the values `term` over the iterators `over`, `ties` counts those that are the result.
+
+    These share the adjoint of the result.  Where there are none, the value before is the result.
+    """
+
+    term: Expr
+    over: frozenset[str]
+    ties: Load
 
 
 class _Reversal:
@@ -127,6 +152,7 @@ class _Reversal:
     def sweep(self) -> Sweep:
         """Return the whole way back."""
         rules = {n: self._rule(n) for n in self._differentiated}
+        self._extrema = frozenset(n for n, rule in rules.items() if rule.extremum is not None)
         needs = {n: self._needs(n, rule) for n, rule in rules.items()}
         restored = self._overwriting(needs)
         for n, rule in rules.items():
@@ -135,7 +161,7 @@ class _Reversal:
                 needs[n] = self._needs(n, rules[n])
         restored = self._overwriting(needs)
         saved = {
-            n: self._memory.kept(n, f"{self._target(n).array}_was", self._target(n).dtype)
+            n: self._memory.kept(n, f"{self._target(n).array}_was", self._target(n).dtype, _ALL)
             for n in sorted(restored)
         }
         steps: list[Steps] = []
@@ -145,7 +171,9 @@ class _Reversal:
                 steps.append((n, found))
         steps, defined = self._defining(steps)
         changed = self._active | {self._target(n).array for n in restored}
-        order = Order(self._instances, self._depth, changed, restored)
+        order = Order(
+            self._instances, self._depth, changed, restored, self._extrema, self._memory.bounds
+        )
         return Sweep(saved, *order.placed(steps), defined)
 
     # -- what a statement's adjoint computes ------------------------------------------------------
@@ -165,8 +193,45 @@ class _Reversal:
     def _adjoint(self, load: Load) -> Load:
         return Load(self._memory.adjoint(load.array), load.index, load.dtype)
 
+    def _extremum(self, n: int) -> _Rule | None:
+        """Return the rule of `x = max(x, term)` in loops of its own, whose final value says all."""
+        statement = self._statements[n]
+        target, value = statement.target, statement.value
+        if statement.reduction is None or statement.guard is not None:
+            return None
+        match value:
+            case Binary(op=BinaryOp.MAX | BinaryOp.MIN, left=left, right=term) if left == target:
+                pass
+            case _:
+                return None
+        used = {p.name for e in target.index for p in walk(e) if isinstance(p, Iter)}
+        own = range(self._depth, len(statement.iters))
+        over = frozenset(statement.iters[d] for d in own if statement.iters[d] not in used)
+        first = next((d for d in own if statement.iters[d] in over), None)
+        if first is None or target in loads(term) or not self._memory.is_plain(n):
+            return None
+        prefix = statement.order[: 2 * first + 2]
+        is_alone = [s for s in self._statements if s.order[: len(prefix)] == prefix] == [statement]
+        bounds = [self._memory.bounds(n, d) for d in own if statement.iters[d] in used]
+        if not is_alone or over & frozenset[str]().union(*bounds):
+            return None
+        ties = self._memory.kept(n, "ties", target.dtype, over)
+        adjoint = self._adjoint(target)
+        zero = number(0.0, target.dtype)
+        is_result = Compare(CompareOp.EQ, term, target)
+        share = quotient(adjoint, ties)
+        gains = contributions(term, share, self._is_active, is_result)
+        own_part = where(Compare(CompareOp.GT, ties, zero), zero, adjoint)
+        return _Rule(gains, own_part, None, _Extremum(term, over, ties))
+
     def _rule(self, n: int) -> _Rule:
         statement = self._statements[n]
+        try:
+            extremum = self._extremum(n)
+        except NoDerivative as error:
+            raise Refused(n, str(error)) from None
+        if extremum is not None:
+            return extremum
         adjoint = self._adjoint(statement.target)
         found = self._flow(n, adjoint)
         target = statement.target
@@ -176,7 +241,7 @@ class _Reversal:
             if load == target:
                 own = gain
         if any(self._instances.may_be_same(n, load, target) for load in others):
-            apart = self._memory.kept(n, f"{target.array}_adjoint", target.dtype)
+            apart = self._memory.kept(n, f"{target.array}_adjoint", target.dtype, _ALL)
             found = self._flow(n, apart)
             gains = tuple((load, gain) for load, gain in found if load != target)
             left = next((gain for load, gain in found if load == target), None)
@@ -213,7 +278,7 @@ class _Reversal:
         value, target = statement.value, statement.target
         is_worth_it = is_function(value) or (isinstance(value, Binary) and value.op is BinaryOp.DIV)
         is_same = value.dtype is target.dtype and target not in loads(value)
-        if not is_worth_it or not is_same or rule.apart is not None:
+        if not is_worth_it or not is_same or rule.apart is not None or rule.extremum is not None:
             return rule
         if not any(part == value for _, gain in rule.gains for part in walk(gain)):
             return rule
@@ -237,17 +302,21 @@ class _Reversal:
         exprs += [] if statement.guard is None else [statement.guard]
         names = {self._memory.adjoint(array) for array in self._active}
         names |= set() if rule.apart is None else {rule.apart.array}
+        names |= set() if rule.extremum is None else {rule.extremum.ties.array}
         found = {x: None for e in exprs for x in loads(e) if x.array not in names}
         own = statement.target
-        is_old = own in loads(statement.value)
+        is_old = own in loads(statement.value) and rule.extremum is None
         return tuple((load, load == own and not is_old) for load in found)
 
     def _overwriting(self, needs: Mapping[int, Iterable[tuple[Load, bool]]]) -> frozenset[int]:
         """Return the statements that write over an element which an adjoint needs."""
-        elements = {
-            (reader, load, after) for reader, found in needs.items() for load, after in found
-        }
-        return frozenset[int]().union(*(self._instances.overwriting(*e) for e in elements))
+        found: set[int] = set()
+        for reader, elements in needs.items():
+            for load, after in elements:
+                first = self._instances.overwriting(reader, load, after)
+                is_result = reader in self._extrema and load == self._target(reader)
+                found |= first - {reader} if is_result else first
+        return frozenset(found)
 
     # -- statements -------------------------------------------------------------------------------
 
@@ -262,13 +331,21 @@ class _Reversal:
         adjoint = self._adjoint(target)
         if rule.apart is not None:
             found += [Step(rule.apart, adjoint), Step(adjoint, rule.own or rule.apart)]
+        extremum = rule.extremum
+        if extremum is not None:
+            ties, zero = extremum.ties, number(0.0, target.dtype)
+            is_result = Compare(CompareOp.EQ, extremum.term, target)
+            one = where(is_result, number(1.0, target.dtype), zero)
+            found.append(Step(ties, zero, without=extremum.over))
+            found.append(Step(ties, Binary(BinaryOp.ADD, ties, one, ties.dtype), True))
         gains, factors = self._shared(n, rule.gains)
         found += factors
         for load, gain in gains:
             grown = self._adjoint(load)
             found.append(Step(grown, Binary(BinaryOp.ADD, grown, gain, grown.dtype), True))
         if rule.apart is None and rule.own is not None:
-            found.append(Step(adjoint, rule.own))
+            over = _ALL if extremum is None else extremum.over
+            found.append(Step(adjoint, rule.own, without=over))
         return found
 
     def _shared(
@@ -286,7 +363,7 @@ class _Reversal:
             if part not in common:
                 return None
             if part not in kept:
-                kept[part] = self._memory.kept(n, "factor", part.dtype)
+                kept[part] = self._memory.kept(n, "factor", part.dtype, _ALL)
             return kept[part]
 
         renewed = tuple((load, rewrite(gain, rule)) for load, gain in gains)
@@ -322,3 +399,6 @@ class _Reversal:
             found[number] = Step(step.target, step.value.right)
             defined.add(array)
         return renewed, frozenset(defined)
+
+
+_ALL: frozenset[str] = frozenset()

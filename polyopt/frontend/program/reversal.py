@@ -191,7 +191,13 @@ class _WayBack:
         active: frozenset[str],
     ) -> Sweep:
         adjoints = self._adjoints
-        memory = Memory(lambda array: adjoints[array].name, self._kept, self._elements)
+        memory = Memory(
+            lambda array: adjoints[array].name,
+            self._kept,
+            self._elements,
+            self._bounds,
+            lambda n: not self._drafts[n].scope.conditions,
+        )
         try:
             return reverse(statements, self._depth, inputs, results, active, memory)
         except Refused as error:
@@ -269,13 +275,19 @@ class _WayBack:
         loops = tuple(Loop(f"?{d}", integer(0), extent) for d, extent in enumerate(shape))
         return domain_of(Scope(loops), self._params, array).intersect_params(self._sizes)
 
-    def _kept(self, number: int, name: str, dtype: DType) -> Load:
+    def _bounds(self, number: int, depth: int) -> frozenset[str]:
+        loop = self._drafts[number].scope.loops[depth]
+        return iterators(loop.lower) | iterators(loop.upper)
+
+    def _kept(self, number: int, name: str, dtype: DType, without: frozenset[str]) -> Load:
         """Return an element of new memory with one for each instance of a statement."""
         draft = self._drafts[number]
         around = [*self._b.scope.loops]
         shape: list[Expr] = []
         index: list[Expr] = []
         for loop in draft.scope.loops[self._depth :]:
+            if loop.iter in without:
+                continue
             step = abs(loop.step)
             here, count = (
                 minus(end, start) if loop.step > 0 else minus(start, end)
@@ -348,9 +360,10 @@ class _WayBack:
         moved = integer(int(place.value.real) + position)
         order = (*adjoint.order[:first], moved, *adjoint.order[first + 1 :])
         draft, step = self._drafts[adjoint.source], adjoint.step
+        around = draft.scope.loops
         loops = tuple(
-            turned(loop) if depth in adjoint.turned else loop
-            for depth, loop in enumerate(draft.scope.loops)
+            turned(around[depth]) if depth in adjoint.turned else around[depth]
+            for depth in adjoint.loops
         )
         scope = _shifted(replace(draft.scope, loops=loops, order=order), dict(step.shifts))
         reduction = None

@@ -128,6 +128,17 @@ def extrema(x, y):
     return np.sum(np.maximum(x, y) * x) + np.max(x) * np.min(y) + np.sum(np.abs(x - y))
 
 
+def heads(x, w, count):
+    n, m = x.shape
+    y = (x @ w).reshape(n, count, m // count)
+    s = y.transpose(1, 0, 2) @ y.transpose(1, 2, 0)
+    return np.sum(s * s) + np.sum(np.max(x, axis=0) * np.min(x, axis=0))
+
+
+def ties(x):
+    return np.max(x) * 3.0 + np.min(np.maximum(x, 1.0))
+
+
 def functions(x, y):
     z = np.sqrt(x) + np.log(y) * np.sin(x) - np.cos(y) / np.tan(x) + np.arctan2(x, y)
     z = z + np.hypot(x, y) + x**3 + y**2.5 + x**y + np.log1p(x) + np.expm1(y) + np.sinh(x)
@@ -242,6 +253,7 @@ CASES = {
         Case(triangular_solve, (data(4, 4, low=1), data(4)), (0, 1)),
         Case(product_of_all, (data(5),), (0,)),
         Case(extrema, (data(6), data(6, seed=1)), (0, 1)),
+        Case(heads, (data(3, 4), data(4, 4), 2), (0, 1)),
         Case(functions, (data(4), data(4, seed=1)), (0, 1)),
         Case(guarded, (data(6),), (0,)),
         Case(backward_loop, (data(5),), (0,)),

@@ -12,7 +12,7 @@ import pytest
 import polyopt as po
 from polyopt.errors import FrontendError, UsageError
 from tests.unit.autodiff.differences import copied, differences, worst
-from tests.unit.autodiff.programs import CASES, data, double_buffer, nonlinear_steps
+from tests.unit.autodiff.programs import CASES, data, double_buffer, nonlinear_steps, ties
 
 
 @pytest.mark.matrix
@@ -199,6 +199,22 @@ def test_sides_that_are_not_chosen_do_not_matter():
     x = np.array([0.0, 0.5, 1.0])
     found = po.grad(entropy)(x)
     np.testing.assert_allclose(found, [0.0, -np.log(0.5) - 1.0, -1.0], rtol=1e-12)
+
+
+@pytest.mark.toolchain
+def test_ties_share_the_gradient():
+    x = np.array([1.0, 3.0, 2.0, 3.0])
+    found = po.grad(ties)(x)
+    np.testing.assert_allclose(found, [0.5, 1.5, 0.0, 1.5])
+    empty = po.grad(running_maximum)(np.array([5.0, 1.0]))
+    np.testing.assert_allclose(empty, [1.0, 0.0])
+
+
+def running_maximum(x):
+    best = x[0]
+    for i in range(1, x.shape[0]):
+        best = max(best, x[i])
+    return best
 
 
 @pytest.mark.toolchain
