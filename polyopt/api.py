@@ -14,7 +14,7 @@ import pickle
 import threading
 from collections.abc import Callable
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from polyopt.aliasing import with_sharing
 from polyopt.building import Accept, build_kernel, compile_stages
@@ -51,27 +51,31 @@ from polyopt.targets import Options, seconds_to_compile
 from polyopt.tuning.kept import Tuned, tuned, with_tuned
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from polyopt.explaining import Explanation
     from polyopt.ir.program import Program
+    from polyopt.kernel_options import KernelOptions
     from polyopt.schedule import Schedule
     from polyopt.verifying import Verification
 
-_F = TypeVar("_F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 _SignatureOf = Callable[[Types], Signature]
 _KEPT_VALUES = 16  # kernels of one function and types, for values that captured names had
 _TRIES = 3
 
 
-class Kernel(Generic[_F]):
+class Kernel(Generic[P, R]):
     """A Python function that runs as compiled code; `py_func` is the function itself.
 
     Each new combination of element types, ranks and layouts is compiled at its first call; sizes
     stay symbolic.  With POLYOPT_DISABLE=1 the Python function runs.
     """
 
-    py_func: _F
+    py_func: Callable[P, R]
 
-    def __init__(self, function: _F, options: Options) -> None:
+    def __init__(self, function: Callable[P, R], options: Options) -> None:
         functools.update_wrapper(self, function, updated=())
         self.py_func = function
         self.options = options
@@ -83,26 +87,28 @@ class Kernel(Generic[_F]):
         self._tuned: dict[Types, Tuned | None] = {}
         self._constants: frozenset[str] = frozenset()
         self._takes_apart = True
-        self._unpacked: dict[Callable[..., Any], Kernel[Any]] = {}
+        self._unpacked: dict[Callable[..., Any], Kernel[..., Any]] = {}
         self._lock = threading.RLock()
         self._fast: Callable[..., Any] = declined
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the kernel."""
         __tracebackhide__ = True
         try:
             if not kwargs:
-                result = self._fast(*args)
+                result: R = self._fast(*args)
                 if result is not NotImplemented:
                     return result
-            return self._slow_call(args, kwargs)
+            slow: R = self._slow_call(args, kwargs)
+            return slow
         except PolyoptError as error:
             raise without_frames(error)  # noqa: B904 - the same error
 
     def _slow_call(self, args: Values, kwargs: dict[str, object]) -> Any:  # noqa: ANN401
         """Run a call that the compiled code did not take as it came."""
         if os.environ.get("POLYOPT_DISABLE") == "1":
-            return self.py_func(*args, **kwargs)
+            plain: Callable[..., Any] = self.py_func
+            return plain(*args, **kwargs)
         given = self._parameters.bind(args, kwargs)
         if self._takes_apart and any(map(is_structured, given)):
             inner, values = self._apart(given)
@@ -121,7 +127,7 @@ class Kernel(Generic[_F]):
         """Return the method of an object whose class the kernel is written in."""
         return self if instance is None else MethodType(self, instance)
 
-    def _apart(self, given: Values) -> tuple[Kernel[Any], Values]:
+    def _apart(self, given: Values) -> tuple[Kernel[..., Any], Values]:
         """Return a kernel of arrays and numbers, and its arguments, for such a call."""
         found = unpacked(self.py_func, self._parameters.signature, given)
         kernel = self._unpacked.get(found.function) or Kernel(found.function, self.options)
@@ -215,14 +221,14 @@ class Kernel(Generic[_F]):
         return next(reversed(self._compiled.values()))._repr_html_() if self._compiled else None
 
     @boundary
-    def with_options(self, **options: object) -> Kernel[_F]:
+    def with_options(self, **options: Unpack[KernelOptions]) -> Kernel[P, R]:
         """Return the same function with other options, as fields of `Options` are called."""
         return Kernel(self.py_func, self.options.changed(options))
 
     @boundary
     def with_schedule(
         self, schedule: str | os.PathLike[str] | Schedule | None, /, **sizes: int
-    ) -> Kernel[_F]:
+    ) -> Kernel[P, R]:
         """Return the same function with the steps of `schedule`, which are proven again.
 
         A text without parentheses is a file's name.  `sizes` are values for the names that stand
@@ -427,7 +433,7 @@ class Kernel(Generic[_F]):
         return f"<Kernel {self._parameters.name}{self._parameters.signature}, {count} compiled>"
 
 
-def _unpickled(module: str, name: str, options: Options) -> Kernel[Any]:
+def _unpickled(module: str, name: str, options: Options) -> Kernel[..., Any]:
     value: Any = importlib.import_module(module)
     for part in name.split("."):
         value = getattr(value, part)
@@ -449,20 +455,11 @@ def load_schedule(path: str | os.PathLike[str]) -> ScheduleText:
 
 
 @overload
-def kernel(function: _F) -> Kernel[_F]: ...
+def kernel(function: Callable[P, R]) -> Kernel[P, R]: ...
 
 
 @overload
-def kernel(
-    *,
-    fp: object = ...,
-    threads: int | None = ...,
-    schedule: object = ...,
-    compiler: str | None = ...,
-    target: object = ...,
-    device: int | str | None = ...,
-    tune: float | None = ...,
-) -> Callable[[_F], Kernel[_F]]: ...
+def kernel(**options: Unpack[KernelOptions]) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
 
 
 @boundary
@@ -472,6 +469,17 @@ def kernel(function: Any = None, **options: object) -> Any:
     The text and what it uses outside of itself are compiled in: globals, free variables, attributes
     of modules, helper functions, and elements of captured arrays.  All of it is compared at each
     call, and the kernel compiled again, or an earlier one taken, where something changed.
+
+    Options (raises `UsageError` PO0221 for others, PO0222 for wrong values):
+
+    fp: "strict" (default; the source's order), "reassociate" (sums may be split) or "fast"
+    threads: a number from 1; None (default) takes all cores when the kernel runs
+    schedule: None (default; automatic), "source", steps as text, a file of them, a `Schedule`
+    compiler: the C compiler's command; None (default) finds one
+    budget: processor seconds that compiling may take, 0.1 to 86400; 60 by default
+    target: "c" (default), "cuda" or "opencl"
+    device: a device's number, a part of its name, or "emulated"; None (default) is the first
+    tune: seconds to search for a faster schedule at the first call; None (default) does not
     """
     chosen = Options().changed(options)
     if function is None:
@@ -479,7 +487,7 @@ def kernel(function: Any = None, **options: object) -> Any:
     return _make(function, chosen)
 
 
-def _make(function: Any, options: Options) -> Kernel[Any]:  # noqa: ANN401
+def _make(function: Any, options: Options) -> Kernel[..., Any]:  # noqa: ANN401
     if isinstance(function, Kernel):
         function = function.py_func
     if not callable(function) or isinstance(function, type) or not hasattr(function, "__code__"):

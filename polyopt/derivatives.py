@@ -31,7 +31,7 @@ By: TypeAlias = "int | str | Sequence[int | str]"
 
 @makes("grad")
 @boundary
-def grad(function: Callable[..., Any], wrt: By = 0, /, **options: object) -> Kernel[Any]:
+def grad(function: Callable[..., Any], wrt: By = 0, /, **options: object) -> Kernel[..., Any]:
     """Return a kernel of the gradient of `function`, which returns one floating-point number.
 
     `wrt` says by which parameters: a position or a name gives one gradient, a sequence a tuple of
@@ -47,7 +47,9 @@ def grad(function: Callable[..., Any], wrt: By = 0, /, **options: object) -> Ker
 
 @makes("value_and_grad")
 @boundary
-def value_and_grad(function: Callable[..., Any], wrt: By = 0, /, **options: object) -> Kernel[Any]:
+def value_and_grad(
+    function: Callable[..., Any], wrt: By = 0, /, **options: object
+) -> Kernel[..., Any]:
     """Return a kernel that returns the function's value and its gradient, as `grad` gives it."""
     return _kernel("value_and_grad", function, wrt, (), options)
 
@@ -56,7 +58,7 @@ def value_and_grad(function: Callable[..., Any], wrt: By = 0, /, **options: obje
 @boundary
 def vjp(
     function: Callable[..., Any], wrt: By = 0, /, *, of: str | Sequence[str] = (), **options: object
-) -> Kernel[Any]:
+) -> Kernel[..., Any]:
     """Return a kernel of the product of a vector and the function's Jacobian.
 
     It takes the arguments of `function`, and after these one adjoint for each result, of its shape:
@@ -68,7 +70,7 @@ def vjp(
     return _kernel("vjp", function, wrt, names, options)
 
 
-class DerivativeKernel(Kernel[Any]):
+class DerivativeKernel(Kernel[..., Any]):
     """A kernel of a derivative; what it returns has the structure of the arguments.
 
     Parts of structures that are no floating-point numbers or arrays have the gradient None.
@@ -127,7 +129,7 @@ def _kernel(
     wrt: By,
     of: tuple[str, ...],
     options: dict[str, object],
-) -> Kernel[Any]:
+) -> Kernel[..., Any]:
     from polyopt.api import kernel
 
     whole = function if isinstance(function, Kernel) else kernel(function)

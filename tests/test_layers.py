@@ -48,6 +48,7 @@ LAYERS: dict[str, set[str]] = {
     "specialize": {"errors", "ir", "frontend", "runtime"},
     "structured": {"errors", "frontend", "runtime", "specialize"},
     "aliasing": {"ir", "frontend", "runtime", "specialize"},
+    "kernel_options": {"ir", "schedule", "schedulefile", "targets"},
     "kernel_entries": {
         "artefact", "errors", "frontend", "ir", "machine", "pipeline", "runtime", "targets",
     },
@@ -75,7 +76,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "api": {
         *_COMPILER, "capture", "numerics", "bounding", "schedulefile", "transforms", "frontend",
-        "runtime",
+        "runtime", "kernel_options",
         "schedule", "targets", "pipeline", "specialize", "aliasing", "building", "compiled",
         "explaining", "hosting", "report", "tuning", "verifying", "structured",
     },

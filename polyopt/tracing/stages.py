@@ -37,7 +37,7 @@ class Stage:
     """A part of a graph as a kernel."""
 
     program: Program
-    kernel: Kernel[Any]
+    kernel: Kernel[..., Any]
     compiled: CompiledKernel
 
 
@@ -164,7 +164,7 @@ def _options_key(options: Mapping[str, object]) -> str:
 
 
 @lru_cache(maxsize=512)
-def _kernel(name: str, text: str, options: str, handed: _Handed) -> Kernel[Any]:
+def _kernel(name: str, text: str, options: str, handed: _Handed) -> Kernel[..., Any]:
     """Return the kernel of a text; equal graphs share it."""
     file = _file(text)
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
@@ -174,7 +174,8 @@ def _kernel(name: str, text: str, options: str, handed: _Handed) -> Kernel[Any]:
     scope.update(handed.program.others)
     exec(builtins.compile(text, file, "exec"), scope)
     function: Any = scope[name]
-    found: Kernel[Any] = kernel(function).with_options(**handed.options)
+    options_of_kernel: Any = handed.options
+    found: Kernel[..., Any] = kernel(function).with_options(**options_of_kernel)
     return found
 
 

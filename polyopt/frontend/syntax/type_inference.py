@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
 import numpy as np
 
@@ -61,9 +61,18 @@ def infer_types(func: Callable[..., object]) -> tuple[ArgType, ...]:
 
 def _annotations(func: Callable[..., object]) -> dict[str, object]:
     try:
-        return dict(inspect.get_annotations(func, eval_str=True))
+        found = inspect.get_annotations(func, eval_str=True)
     except Exception:  # an annotation that cannot be evaluated says nothing
         return {}
+    return {name: _plain(note) for name, note in found.items()}
+
+
+def _plain(note: object) -> object:
+    """Return what `Annotated[np.ndarray, po.f64["N"]]` says: ours, or else the type."""
+    if get_origin(note) is not Annotated:
+        return note
+    kind, *others = get_args(note)
+    return next((other for other in others if isinstance(other, Annotation)), kind)
 
 
 def _annotated_rank(annotation: object) -> int:
