@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 # a Python that has polyopt, and the libraries to compare with, for `make gpu`
 GPU_PYTHON ?=
 
-.PHONY: help demo test test-all lint format bench gpu venv clean need-venv need-cc
+.PHONY: help demo test test-all lint format bench friendly gpu venv clean need-venv need-cc
 
 help:
 	@echo "make demo    compile gemm and jacobi-2d at LARGE, check against NumPy, print times"
@@ -15,6 +15,7 @@ help:
 	@echo "make test-all  run all of them"
 	@echo "make lint    ruff and mypy --strict"
 	@echo "make bench   the comparison harness over workloads/"
+	@echo "make friendly  times a user waits, errors, ported programs, reports, beside their targets"
 	@echo "make gpu     checks and measurements on a GPU, within ten minutes; without one, the rest"
 	@echo "make venv    $(VENV) with the development tools"
 	@echo "make clean   remove $(VENV) and caches of the tools"
@@ -37,6 +38,9 @@ format: $(VENV)/.dev
 
 bench: need-cc $(VENV)/.run
 	$(BIN)/python -m bench $(BENCH_ARGS)
+
+friendly: need-cc $(VENV)/.test
+	$(BIN)/python -m tests.friendly $(FRIENDLY_ARGS)
 
 gpu: need-cc $(if $(GPU_PYTHON),,$(VENV)/.run)
 	$(or $(GPU_PYTHON),$(BIN)/python) -m bench.gpu $(GPU_ARGS)
