@@ -30,7 +30,11 @@ _COMMANDS = {
     "machine": "show caches, vectors and speeds that schedules are chosen by",
     "devices": "list the GPUs and the like that kernels can run on",
     "cache": "show or clear the build cache",
+    "completion": "print what teaches bash, zsh or fish to complete commands",
 }
+
+VARIABLE = "_POLYOPT_COMPLETE"
+"""The environment variable in which click tells what to complete."""
 
 
 class _Commands(click.Group):

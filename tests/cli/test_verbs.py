@@ -585,3 +585,39 @@ def test_the_command_starts_without_numpy_and_isl():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stderr == "[]\n"
+
+
+# -- completion -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script_for_the_shell(polyopt, shell):
+    outcome = polyopt("completion", shell)
+    assert outcome.code == 0
+    assert "_POLYOPT_COMPLETE" in outcome.out
+
+
+def test_commands_and_options_are_completed():
+    def completed(words: str, number: int) -> str:
+        asked = {
+            "_POLYOPT_COMPLETE": "bash_complete",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(number),
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", "polyopt"],
+            env={**os.environ, **asked},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout
+
+    assert "plain,compile" in completed("polyopt com", 1)
+    assert "plain,--schedule" in completed("polyopt compile --sch", 2)
+
+
+def test_other_shells_are_refused(polyopt):
+    outcome = polyopt("completion", "csh")
+    assert outcome.code == 2
+    assert "PO0600" in outcome.err
