@@ -147,7 +147,7 @@ def functions(x, y):
 
 
 def guarded(x):
-    return np.sum(np.where(x > 1.0, np.log(x - 1.0 + 1e-3), 0.0))
+    return np.sum(np.where(x > 1.0, np.log(np.maximum(x - 1.0, 0.0) + 1e-3), 0.0))
 
 
 def backward_loop(x):
