@@ -55,6 +55,14 @@ def loop_dtypes(ufunc: np.ufunc, operands: tuple[Operand, ...]) -> tuple[str, ..
     return tuple(dtype.name for dtype in found)
 
 
+def _conversion(operands: tuple[Operand, ...]) -> str:
+    """Return a hint: how to convert operands for which a function is not defined."""
+    if any(dtype.is_complex for dtype, _ in operands):
+        return "take the part that is meant, with `.real` for example"
+    kind = "int64" if any(dtype.is_float for dtype, _ in operands) else "float64"
+    return f"convert the operands first, with `.astype(np.{kind})` for example"
+
+
 def dtypes_of(ufunc: np.ufunc, operands: tuple[Operand, ...], loc: Loc | None) -> tuple[DType, ...]:
     """Return the input and output dtypes of `ufunc`; refuses what polyopt cannot compute."""
     shown = ", ".join(str(dtype) for dtype, _ in operands)
@@ -65,7 +73,7 @@ def dtypes_of(ufunc: np.ufunc, operands: tuple[Operand, ...], loc: Loc | None) -
             "PO0146",
             f"`{ufunc.__name__}` is not defined for {shown}",
             loc,
-            "convert the operands first, with `.astype(np.float64)` for example",
+            _conversion(operands),
         )
     for name in names:
         if name not in DType._value2member_map_:

@@ -194,12 +194,24 @@ def inverted_floats(A):
     return ~A
 
 
+def inverted_floats__instead(A):
+    return ~A.astype(np.int64)
+
+
 def shifted_floats(A):
     return A << 1
 
 
+def shifted_floats__instead(A):
+    return A.astype(np.int64) << 1
+
+
 def floor_of_complex(A):
     return (A + 1j) // 2
+
+
+def floor_of_complex__instead(A):
+    return (A + 1j).real // 2
 
 
 def division_by_zero(A):
