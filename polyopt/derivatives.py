@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from polyopt.api import Kernel
+from polyopt.api import Kernel, kernel
 from polyopt.autodiff.request import derivative, makes
 from polyopt.digest import hex_digest
 from polyopt.errors import UsageError, boundary
@@ -130,8 +130,6 @@ def _kernel(
     of: tuple[str, ...],
     options: dict[str, object],
 ) -> Kernel[..., Any]:
-    from polyopt.api import kernel
-
     whole = function if isinstance(function, Kernel) else kernel(function)
     plain: Any = whole.py_func
     by = wrt if isinstance(wrt, int | str) else tuple(wrt)
@@ -191,6 +189,7 @@ def _wrapper(
     made = scope[name]
     assert isinstance(made, FunctionType)
     made.__module__ = function.__module__
+    vars(made)["derivative_of"] = function  # what uses the arguments
     made.__doc__ = f"Return the derivative of `{getattr(function, '__name__', 'kernel')}`."
     return made
 

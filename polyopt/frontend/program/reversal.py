@@ -6,7 +6,7 @@ Refuses: operations without a derivative, loops that data end, sizes that data d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
 import islpy as isl
@@ -41,7 +41,7 @@ from polyopt.ir.types import DType
 class Begun:
     """Where what a call does begins: its drafts, marks, memory, snapshots and place.
 
-    `copies` is a free place before it.
+    `copies` is a free place before it, for copies of arrays that it writes.
     """
 
     drafts: int
@@ -58,27 +58,34 @@ def begin(b: Builder, copies: int) -> Begun:
     return Begun(drafts, marks, len(b.buffers), len(b.snapshots), b.position, copies)
 
 
-def gradients(
-    b: Builder,
-    begun: Begun,
-    inputs: Sequence[Buffer],
-    results: Sequence[Buffer],
-    wanted: Collection[str],
-    seed: Callable[[Sequence[Buffer]], None],
-    loc: Loc | None,
-) -> list[Buffer]:
-    """Emit the way back of a call at `loc`; return the derivative by each of `inputs`.
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What to differentiate: `results` by `inputs`, in a call at `loc`.
 
-    `seed` fills memory for the derivative by each of `results`.  Arrays that are `wanted` are used
-    afterwards, others that the call makes are not.
+    Arrays that are `wanted` are used afterwards, others that the call makes are not.
     """
-    end = len(b.drafts)
+
+    inputs: tuple[Buffer, ...]
+    results: tuple[Buffer, ...]
+    wanted: frozenset[str]
+    loc: Loc | None
+
+
+def gradients(
+    b: Builder, begun: Begun, asked: Question, seed: Callable[[Sequence[Buffer]], None]
+) -> list[Buffer]:
+    """Emit the way back of a call; return the derivative by each input.
+
+    `seed` fills memory for the derivative by each result.
+    """
+    own = range(begun.drafts, len(b.drafts))
     copies = _copy_written(b, begun)
-    inputs = [copies.get(buffer.name, buffer) for buffer in inputs]
-    results = [copies.get(buffer.name, buffer) for buffer in results]
-    way = _WayBack(b, range(begun.drafts, end), begun, inputs, results, loc)
-    way.know(copies.values(), wanted)
-    return way.emitted(seed)
+    inputs, results = (
+        tuple(copies.get(buffer.name, buffer) for buffer in found)
+        for found in (asked.inputs, asked.results)
+    )
+    asked = replace(asked, inputs=inputs, results=results)
+    return _WayBack(b, begun, own, tuple(copies.values()), asked).emitted(seed)
 
 
 def _copy_written(b: Builder, begun: Begun) -> dict[str, Buffer]:
@@ -94,11 +101,10 @@ def _copy_written(b: Builder, begun: Begun) -> dict[str, Buffer]:
             copies[name] = b.new_buffer(f"{name}_copy", old.dtype, old.shape)
     for n in own:
         b.drafts[n] = _renamed(b.drafts[n], copies)
-    b.position = begun.copies
-    for name, copy in copies.items():
+    for number, (name, copy) in enumerate(copies.items()):
         loops, index = b.fresh_loops(copy.shape)
         target, value = (Load(array, index, copy.dtype) for array in (copy.name, name))
-        b.position = begun.copies
+        b.position = begun.copies + number  # the call's own places move behind these
         b.emit(loops, target, value)
     b.position = after
     return copies
@@ -127,44 +133,37 @@ class _WayBack:
     def __init__(
         self,
         b: Builder,
-        own: range,
         begun: Begun,
-        inputs: Sequence[Buffer],
-        results: Sequence[Buffer],
-        loc: Loc | None,
+        own: range,
+        copies: tuple[Buffer, ...],
+        asked: Question,
     ) -> None:
-        self._loc = loc
         self._b = b
         self._begun = begun
-        self._inputs = inputs
-        self._results = results
-        faults = {buffer.name for buffer in b.buffers if buffer.faults}
         self._own = own
+        self._copies = copies
+        self._asked = asked
+        faults = {buffer.name for buffer in b.buffers if buffer.faults}
         found = [n for n in own if b.drafts[n].target.array not in faults]
         self._numbers = sorted(found, key=lambda n: place_of(b.drafts[n].scope.order))
         self._drafts = [b.drafts[n] for n in self._numbers]
         self._depth = len(b.scope.loops)
         self._adjoints: dict[str, Buffer] = {}
 
-    def know(self, copies: Iterable[Buffer], wanted: Collection[str]) -> None:
-        """Note which arrays stand for those that were there, and which are used afterwards."""
-        self._copies = tuple(copies)
-        self._wanted = frozenset(wanted)
-
     def emitted(self, seed: Callable[[Sequence[Buffer]], None]) -> list[Buffer]:
         """Emit everything; return the memory of the gradients."""
         b = self._b
         self._spread()
         statements = self._statements(self._drafts)
-        inputs = frozenset(buffer.name for buffer in self._inputs)
-        results = frozenset(buffer.name for buffer in self._results)
+        inputs = frozenset(buffer.name for buffer in self._asked.inputs)
+        results = frozenset(buffer.name for buffer in self._asked.results)
         marks = (mark.what for mark in b.marks[self._begun.marks :])
         calls = [mark for mark in marks if isinstance(mark, Invocation)]
         flows = [(frozenset(call.inputs), frozenset(call.outputs)) for call in calls]
         active = active_arrays(statements, flows, inputs, results)
         for call, (taken, given) in zip(calls, flows, strict=True):
             if taken & active and given & active:
-                self._refuse(f"`{b.library[call.site].function}`", self._loc)
+                self._refuse(f"`{b.library[call.site].function}`", self._asked.loc)
         self._refuse_loops()
         kinds = {buffer.name: buffer for buffer in b.buffers}
         for name in dict.fromkeys((*active, *inputs, *results)):
@@ -177,11 +176,11 @@ class _WayBack:
             if name not in defined | results:
                 loops, index = b.fresh_loops(made.shape)
                 b.emit(loops, Load(made.name, index, made.dtype), Const(0.0, made.dtype))
-        seed([self._adjoints[buffer.name] for buffer in self._results])
+        seed([self._adjoints[buffer.name] for buffer in self._asked.results])
         if sweep is not None:
             self._emit(sweep)
             self._leave_out_unread()
-        return [self._adjoints[buffer.name] for buffer in self._inputs]
+        return [self._adjoints[buffer.name] for buffer in self._asked.inputs]
 
     def _sweep(
         self,
@@ -209,7 +208,7 @@ class _WayBack:
         for mark in self._b.marks[self._begun.marks :]:
             if len(mark.scope.loops) > self._depth and not isinstance(mark.what, Invocation):
                 self._refuse(
-                    "a size or subscript that depends on data, inside of a loop,", self._loc
+                    "a size or subscript that depends on data, inside of a loop,", self._asked.loc
                 )
         for draft in self._drafts:
             if any(loop.going is not None for loop in draft.scope.loops[self._depth :]):
@@ -225,8 +224,8 @@ class _WayBack:
         there = {buffer.name for buffer in b.buffers[: self._begun.buffers]}
         there |= {buffer.name for buffer in b.buffers if buffer.faults}
         kept = there - {copy.name for copy in self._copies}
-        kept |= self._wanted
-        kept |= {self._adjoints[buffer.name].name for buffer in self._inputs}
+        kept |= self._asked.wanted
+        kept |= {self._adjoints[buffer.name].name for buffer in self._asked.inputs}
         drafts = sorted(
             b.drafts[self._begun.drafts :], key=lambda draft: place_of(draft.scope.order)
         )
@@ -321,7 +320,7 @@ class _WayBack:
             if buffer.home is not None:
                 buffer.home = self._order(buffer.home)
         self._drafts = [b.drafts[n] for n in self._numbers]
-        b.position = begun.position + 2 * (b.position - begun.position) + 2
+        b.position = begun.position + len(self._copies) + 2 * (b.position - begun.position) + 2
 
     def _apart(self, scope: Scope) -> Scope:
         return replace(scope, order=self._order(scope.order))
@@ -337,8 +336,8 @@ class _WayBack:
         for place in range(first, len(order), 2):
             part = order[place]
             assert isinstance(part, Const)
-            base = start if place == first else 0
-            renewed[place] = integer(base + 2 * (int(part.value.real) - base) + 1)
+            base, moved = (start, len(self._copies)) if place == first else (0, 0)
+            renewed[place] = integer(base + moved + 2 * (int(part.value.real) - base) + 1)
         return tuple(renewed)
 
     def _emit(self, sweep: Sweep) -> None:

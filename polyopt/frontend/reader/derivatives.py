@@ -20,7 +20,7 @@ from polyopt.frontend.arithmetic.operators import describe
 from polyopt.frontend.numpy.call_arguments import Arguments
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import buffers_read, is_whole, plain, settled, store, stored
-from polyopt.frontend.program.reversal import begin, gradients
+from polyopt.frontend.program.reversal import Question, begin, gradients
 from polyopt.frontend.reader.closures import Closure, bind_arguments
 from polyopt.frontend.syntax.pysource import read_function
 from polyopt.frontend.values.codes import refuse
@@ -120,16 +120,9 @@ def differentiated(
         value = _result(b, value, wanted, results, args.loc)
     wrt = [buffer for name in names for buffer in inputs[name]]
     seeds = [None] * len(results) if wanted.mode != "vjp" else _seeds(bars, len(results), args.loc)
-    wanted_arrays = _arrays_of(value) if wanted.mode == "value_and_grad" else frozenset[str]()
-    found = gradients(
-        b,
-        begun,
-        wrt,
-        results,
-        wanted_arrays,
-        lambda at: _seed(b, at, seeds, args.loc),
-        args.loc,
-    )
+    used = _arrays_of(value) if wanted.mode == "value_and_grad" else frozenset[str]()
+    asked = Question(tuple(wrt), tuple(results), used, args.loc)
+    found = gradients(b, begun, asked, lambda at: _seed(b, at, seeds, args.loc))
     views = [as_value(view_of(buffer)) for buffer in found]
     if wanted.is_flat:
         flat = (value, *views) if wanted.mode == "value_and_grad" else tuple(views)

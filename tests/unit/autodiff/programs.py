@@ -233,6 +233,13 @@ def double_buffer(a, b, steps):
     return s
 
 
+def three_written(a, b, c):
+    a[1:] *= a[:-1]
+    b[:, 0] = a * b[:, 1]
+    c[...] = c * c
+    return np.sum(a) * np.sum(b * b) + np.sum(c)
+
+
 def _spd(n: int) -> np.ndarray:
     a = data(n, n)
     return a @ a.T + n * np.eye(n)
@@ -265,6 +272,7 @@ CASES = {
         Case(with_helper, (data(4),), (0,)),
         Case(convolution, (data(5, 5), data(3, 3)), (0, 1)),
         Case(views, (data(4, 4),), (0,)),
+        Case(three_written, (data(3), data(3, 2), data(2, 2, 2)), (0, 1, 2)),
         Case(double_buffer, (data(6), data(6), 2), (0, 1)),
     )
 }

@@ -141,6 +141,38 @@ def test_structures_give_gradients_in_the_same_structure():
     assert abs(found.scale - predicted(model, x) / 1.5) < 1e-12
 
 
+def layers(parameters, x):
+    for weights, bias in parameters:
+        x = np.tanh(x @ weights + bias)
+    return np.sum(x)
+
+
+def named(parameters, x):
+    return np.sum(np.tanh(x @ parameters["weights"] + parameters["bias"]))
+
+
+@pytest.mark.toolchain
+def test_lists_and_dicts_of_parameters():
+    x = data(4, 3)
+    parameters = [(data(3, 3, seed=1), data(3)), (data(3, 2), data(2))]
+    found = po.grad(layers)(parameters, x)
+    assert [tuple(part.shape for part in pair) for pair in found] == [
+        ((3, 3), (3,)),
+        ((3, 2), (2,)),
+    ]
+
+    def of(bias):
+        return layers([parameters[0], (parameters[1][0], bias)], x)
+
+    assert worst(found[1][1], differences(of, (parameters[1][1],), 0)) < 1e-8
+    whole = {"weights": parameters[0][0], "bias": parameters[0][1]}
+    found = po.grad(named)(whole, x)
+    assert (
+        worst(found["bias"], differences(lambda b: named({**whole, "bias": b}, x), (data(3),), 0))
+        < 1e-8
+    )
+
+
 @pytest.mark.toolchain
 def test_kernels_may_ask_for_gradients():
     @po.kernel
