@@ -18,9 +18,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from polyopt.api import Kernel, kernel
-from polyopt.autodiff.request import derivative, makes
 from polyopt.digest import hex_digest
 from polyopt.errors import UsageError, boundary
+from polyopt.frontend.values.derived import derivative, makes
 from polyopt.frontend.values.records import record
 from polyopt.structured import attributes_of
 from polyopt.targets import Options

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from polyopt.frontend.reader import (
         assertions,
         branches,
+        derivatives,
         filtered_comprehensions,
         iterables,
         reshaped_names,
@@ -20,10 +21,18 @@ else:
         {
             "assertions": "",
             "branches": "",
+            "derivatives": "",
             "filtered_comprehensions": "",
             "iterables": "",
             "reshaped_names": "",
         },
     )
 
-__all__ = ["assertions", "branches", "filtered_comprehensions", "iterables", "reshaped_names"]
+__all__ = [
+    "assertions",
+    "branches",
+    "derivatives",
+    "filtered_comprehensions",
+    "iterables",
+    "reshaped_names",
+]

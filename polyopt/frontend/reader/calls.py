@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, cast
 
 import numpy as np
 
 from polyopt import frontend
-from polyopt.autodiff.request import MAKERS, derivative
 from polyopt.capture.reads import plain_function
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import FrontendError, Loc
@@ -25,13 +25,13 @@ from polyopt.frontend.numpy.table_rules import AnyRule, OnMasked, Written
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.python import table as python_table
 from polyopt.frontend.reader.closures import bind_arguments
-from polyopt.frontend.reader.derivatives import Derived, called, derived, differentiated
 from polyopt.frontend.reader.objects import made_object
 from polyopt.frontend.subscripts.masks import plain
 from polyopt.frontend.syntax.pysource import is_inlinable, is_installed, read_function
 from polyopt.frontend.syntax.warning_settings import SILENT_CALLS
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.constants import as_sequence, nested
+from polyopt.frontend.values.derived import MAKERS, Derived, derivative
 from polyopt.frontend.values.records import Bound
 from polyopt.frontend.values.values import Known, Method, Number, Sequence, Tensor, Value, as_value
 from polyopt.frontend.variables.alternatives import exactly
@@ -83,12 +83,9 @@ def _call_known(  # noqa: C901  one case per kind of object
         own = Arguments(args.name, (Known(known.owner), *args.values), args.keywords, args.loc)
         return call_value(b, frame, Known(known.function), own, node)
     if isinstance(known, Derived) or known is derivative:
-        wanted, args = (known, args) if isinstance(known, Derived) else called(args)
-        return differentiated(
-            b, wanted, args, lambda own: call_value(b, frame, wanted.function, own, node)
-        )
-    if is_inlinable(known) and known in MAKERS:
-        return derived(MAKERS[known], args)
+        return _differentiated(b, frame, known, args, node)
+    if isinstance(known, FunctionType) and known in MAKERS:
+        return frontend.reader.derivatives.derived(MAKERS[known], args)
     made = made_object(known, args)
     if made is not None:
         return made
@@ -106,6 +103,19 @@ def _call_known(  # noqa: C901  one case per kind of object
         refuse("PO0150", f"NumPy's `{name}` is not supported", args.loc, hint)
     hint = frontend.syntax.advice.instead_of_function(name, module)
     refuse("PO0119", f"`{name}` has no array meaning in a kernel", args.loc, hint)
+
+
+def _differentiated(
+    b: Builder, frame: Frame, known: object, args: Arguments, node: ast.Call
+) -> Value:
+    """Return what a derivative gives for these arguments."""
+    if isinstance(known, Derived):
+        wanted = known
+    else:
+        wanted, args = frontend.reader.derivatives.called(args)
+    return frontend.reader.derivatives.differentiated(
+        b, wanted, args, lambda own: call_value(b, frame, wanted.function, own, node)
+    )
 
 
 def _by_rule(

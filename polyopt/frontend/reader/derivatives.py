@@ -14,7 +14,7 @@ from collections.abc import Sequence as Items
 from typing import Any, cast
 
 from polyopt.capture.reads import plain_function
-from polyopt.dataclass import dataclass, replace
+from polyopt.dataclass import replace
 from polyopt.errors import Loc
 from polyopt.frontend.arithmetic.operators import describe
 from polyopt.frontend.numpy.call_arguments import Arguments
@@ -24,6 +24,7 @@ from polyopt.frontend.program.reversal import Question, begin, gradients
 from polyopt.frontend.reader.closures import Closure, bind_arguments
 from polyopt.frontend.syntax.pysource import read_function
 from polyopt.frontend.values.codes import refuse
+from polyopt.frontend.values.derived import Derived
 from polyopt.frontend.values.records import Record
 from polyopt.frontend.values.values import (
     Buffer,
@@ -38,23 +39,6 @@ from polyopt.frontend.values.values import (
 )
 from polyopt.ir.expr import Const, Load
 from polyopt.ir.types import DType
-
-
-@dataclass(frozen=True, eq=False)
-class Derived:
-    """The derivative of `function` by the parameters `by`, by position or name.
-
-    `of`: the written parameters whose contents are the results; empty for what is returned.
-    `is_many`: gradients come as a tuple.  `is_flat`: all values and gradients come as one tuple of
-    arrays and numbers, or as the only one.
-    """
-
-    function: Value
-    mode: str
-    by: tuple[int | str, ...]
-    of: tuple[str, ...]
-    is_many: bool
-    is_flat: bool = False
 
 
 def derived(mode: str, args: Arguments) -> Known:

@@ -1,7 +1,8 @@
 """What asks for a derivative in the text of a kernel.
 
 In: nothing.  Out: `derivative`, which stands for one as a whole; `MAKERS`, the functions that make
-derivatives of functions, by what they make.  The front end knows how to read calls of both.
+derivatives of functions, by what they make; `Derived`, what they make.  The front end knows how to
+read calls of all of them.
 """
 
 from __future__ import annotations
@@ -9,11 +10,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import UsageError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-MAKERS: dict[Callable[..., Any], str] = {}
+MAKERS: dict[object, str] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Derived:
+    """The derivative of `function` by the parameters `by`, by position or name.
+
+    `of`: the written parameters whose contents are the results; empty for what is returned.
+    `is_many`: gradients come as a tuple.  `is_flat`: all values and gradients come as one tuple of
+    arrays and numbers, or as the only one.
+    """
+
+    function: Any
+    mode: str
+    by: tuple[int | str, ...]
+    of: tuple[str, ...]
+    is_many: bool
+    is_flat: bool = False
 
 
 def makes(mode: str) -> Callable[[_F], _F]:
