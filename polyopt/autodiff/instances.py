@@ -34,17 +34,22 @@ class Instances:
         pairs: dict[int, isl.Map] = {}
         for writer, statement in enumerate(self.statements):
             if statement.target.array == read.array:
-                found = self._writes_after(reader, read, writer, after)
+                or_same = reader == writer and not after
+                found = self._later(reader, read, writer, statement.target, or_same)
                 if not found.is_empty():
                     pairs[writer] = found
         return frozenset(writer for writer in pairs if not self._earlier(pairs, writer).is_empty())
 
-    def _writes_after(self, reader: int, read: Load, writer: int, after: bool) -> isl.Map:
-        """Return the instances of `reader`, with those of `writer` that write the element later."""
-        conflict = self._conflict(reader, read, writer, self.statements[writer].target)
-        one, two = self._time(reader), self._time(writer)
-        is_self = reader == writer and not after
-        return conflict.intersect(one.lex_le_map(two) if is_self else one.lex_lt_map(two))
+    def _later(
+        self, one: int, first: Load, two: int, second: Load, or_same: bool = False
+    ) -> isl.Map:
+        """Return instances of `one`, with later ones of `two` that use the same element.
+
+        `or_same`: an instance is paired with itself too.
+        """
+        early, late = self._time(one), self._time(two)
+        order = early.lex_le_map(late) if or_same else early.lex_lt_map(late)
+        return self._conflict(one, first, two, second).intersect(order)
 
     def _earlier(self, pairs: Mapping[int, isl.Map], writer: int) -> isl.Map:
         """Return the pairs of a reader and `writer` without those with another write between."""
@@ -56,8 +61,7 @@ class Instances:
             statement = self.statements[other]
             if statement.guard is not None or not self._is_exact(other, statement.target):
                 continue
-            again = self._conflict(other, statement.target, writer, target)
-            again = again.intersect(self._time(other).lex_lt_map(self._time(writer)))
+            again = self._later(other, statement.target, writer, target)
             found = found.subtract(before.apply_range(again))
         return found
 
@@ -76,31 +80,22 @@ class Instances:
             and self._is_exact(other, statement.target)
         ]
         for reader, read in own:
-            found = self._reached(writer, write, reader, read)
+            found = self._later(writer, write, reader, read)
             for other, target in between if self._is_exact(writer, write) else ():
                 if found.is_empty():
                     break
-                before = self._conflict(writer, write, other, target)
-                before = before.intersect(self._time(writer).lex_lt_map(self._time(other)))
-                found = found.subtract(
-                    before.apply_range(self._reached(other, target, reader, read))
-                )
+                before = self._later(writer, write, other, target)
+                found = found.subtract(before.apply_range(self._later(other, target, reader, read)))
             if not found.is_empty():
                 return True
         return False
-
-    def _reached(self, writer: int, write: Load, reader: int, read: Load) -> isl.Map:
-        """Return the instances of a writer, with those of a reader that read the element later."""
-        conflict = self._conflict(writer, write, reader, read)
-        return conflict.intersect(self._time(writer).lex_lt_map(self._time(reader)))
 
     def is_used_before(self, user: int, use: Load, writer: int) -> bool:
         """Tell whether an element is used by `user` in an instance before `writer` writes it."""
         write = self.statements[writer].target
         if write.array != use.array:
             return False
-        conflict = self._conflict(user, use, writer, write)
-        return not conflict.intersect(self._time(user).lex_lt_map(self._time(writer))).is_empty()
+        return not self._later(user, use, writer, write).is_empty()
 
     def may_be_same(self, number: int, one: Load, two: Load) -> bool:
         """Tell whether an instance of a statement may use one element as both."""
