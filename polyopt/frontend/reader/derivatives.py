@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from collections.abc import Sequence as Items
-from typing import Any, cast
+from typing import Any
 
 from polyopt.capture.reads import plain_function
 from polyopt.dataclass import replace
@@ -121,10 +121,8 @@ def _place(b: Builder, wanted: Derived, loc: Loc | None) -> Loc | None:
     """Return where messages point to: the function, where its derivative is a kernel itself."""
     if not wanted.is_flat or not isinstance(wanted.function, Known):
         return loc
-    function = read_function(cast(Any, plain_function(wanted.function.value)), b.facts.recording)
-    whole = function.loc(function.tree)
-    end = whole.col + len("def ") + len(function.name)
-    return Loc(whole.file, whole.line, whole.col, whole.line, end)
+    plain: Any = plain_function(wanted.function.value)
+    return read_function(plain, b.facts.recording).definition
 
 
 def _signature(function: Value) -> inspect.Signature:

@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from polyopt.capture.reads import Recording
 from polyopt.dataclass import replace
-from polyopt.errors import FrontendError, Loc
+from polyopt.errors import FrontendError
 from polyopt.frontend.integers.affine_integers import clipped, floordiv, is_size, minus, plus, times
 from polyopt.frontend.integers.integer_limits import limits_of
 from polyopt.frontend.integers.variable_ranges import learn_ranges, limit_turns
@@ -113,7 +113,7 @@ def _typed(
     """Return the function and the types of its parameters."""
     function = read_function(func, facts.recording)
     names = list(function.signature.parameters)
-    loc = _definition(function)
+    loc = function.definition
     types = tuple(kind for kind in types if not isinstance(kind, SizeCondition))
     if len(types) != len(names):
         refuse("PO0103", f"`{function.name}` takes {len(names)} arguments, got {len(types)}", loc)
@@ -145,13 +145,7 @@ def _settled(
             return b, returned
         facts.depth += 1
     message = f"`{function.name}` needs more than {MAX_READINGS} readings"
-    refuse("PO0180", message, _definition(function))
-
-
-def _definition(function: PyFunction) -> Loc:
-    whole = function.loc(function.tree)
-    end = whole.col + len("def ") + len(function.name)
-    return Loc(whole.file, whole.line, whole.col, whole.line, end)
+    refuse("PO0180", message, function.definition)
 
 
 # -- reading ----------------------------------------------------------------------------------
@@ -168,7 +162,7 @@ def _read(
     """Read the function once."""
     before = facts.version
     b = Builder(facts, scout, _names_in(function))
-    b.loc = _definition(function)
+    b.loc = function.definition
     frame = Frame(function, StatementReader(), callers=(function.origin,))
     b.sizes += [Param(name) for name in facts.computed if is_size(name)]
     _learn_annotations(function, types, facts)

@@ -40,6 +40,13 @@ class PyFunction:
     live: Liveness
     locals: frozenset[str]
 
+    @property
+    def definition(self) -> Loc:
+        """Where the function stands: `def` and its name."""
+        whole = self.loc(self.tree)
+        end = whole.col + len("def ") + len(self.name)
+        return Loc(whole.file, whole.line, whole.col, whole.line, end)
+
     def argument_loc(self, name: str) -> Loc:
         """Return where an argument stands in the function's head."""
         spec = self.tree.args
