@@ -7,22 +7,20 @@ function, and writes the statements of the reverse sweep behind those of the fun
 
 from __future__ import annotations
 
-import builtins
 import inspect
-import linecache
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from types import FunctionType
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from polyopt.api import Kernel, kernel
+from polyopt.capture.text import function_of_text
 from polyopt.digest import hex_digest
 from polyopt.errors import UsageError, boundary
 from polyopt.frontend.values.derived import derivative, makes
 from polyopt.frontend.values.records import record
-from polyopt.structured import attributes_of
+from polyopt.structured import attributes_of, unused_name
 from polyopt.targets import Options
 
 By: TypeAlias = "int | str | Sequence[int | str]"
@@ -159,8 +157,9 @@ def _wrapper(
     """Return a Python function whose text asks for the derivative."""
     parameters = list(inspect.signature(function, follow_wrapped=False).parameters.values())
     scope: dict[str, object] = {"_derivative": derivative, "_function": function}
-    taken = {parameter.name for parameter in parameters}
+    taken = [parameter.name for parameter in parameters]
     shown: list[str] = []
+    bars: list[str] = []
     given: list[str] = []
     for parameter in parameters:
         text = parameter.name
@@ -173,30 +172,21 @@ def _wrapper(
         is_named = parameter.kind is parameter.KEYWORD_ONLY
         given.append(f"{parameter.name}={parameter.name}" if is_named else parameter.name)
     if mode == "vjp":
-        bars = [_free(f"{name}_bar", taken) for name in of or ("result",)]
+        for name in of or ("result",):
+            bars.append(unused_name(f"{name}_bar", (*taken, *bars)))
         place = shown.index("*") if "*" in shown else len(shown)
         first = next((n for n, text in enumerate(shown[:place]) if "=" in text), place)
         shown[first:place] = [text.partition("=")[0] for text in shown[first:place]]
         shown[place:place] = bars
         count = len([text for text in given if "=" not in text])
         given[count:count] = bars
-    name = f"{mode}_of_{getattr(function, '__name__', 'kernel')}"
+    of_what = getattr(function, "__name__", "")
+    name = f"{mode}_of_{of_what if of_what.isidentifier() else 'kernel'}"  # a lambda has none
     asked = ", ".join(("_function", repr(mode), repr(by), repr(of), *given))
     text = f"def {name}({', '.join(shown)}):\n    return _derivative({asked})\n"
     file = f"<polyopt {hex_digest(text.encode(), 8)} of {name}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    exec(builtins.compile(text, file, "exec"), scope)
-    made = scope[name]
-    assert isinstance(made, FunctionType)
+    made = function_of_text(text, name, file, scope)
     made.__module__ = function.__module__
     vars(made)["derivative_of"] = function  # what uses the arguments
     made.__doc__ = f"Return the derivative of `{getattr(function, '__name__', 'kernel')}`."
     return made
-
-
-def _free(name: str, taken: set[str]) -> str:
-    """Return a name that no parameter has, and take it."""
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name

@@ -7,16 +7,15 @@ Leaves alone: arrays, numbers, and what neither is nor holds one.
 
 from __future__ import annotations
 
-import builtins
 import inspect
-import linecache
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from polyopt.capture.text import function_of_text
 from polyopt.dataclass import dataclass
 from polyopt.digest import hex_digest
 from polyopt.errors import ArgumentError, Loc, PolyoptError
@@ -251,21 +250,17 @@ def _wrapper(
     name = name if name.isidentifier() else "kernel"  # a lambda has none
     text = f"def {name}({', '.join(names)}):\n    return _function({', '.join(given)})\n"
     file = f"{_FILE}{hex_digest(text.encode(), 8)} of {name}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    exec(builtins.compile(text, file, "exec"), scope)
-    made = scope[name]
-    assert isinstance(made, types.FunctionType)
-    return made
+    return function_of_text(text, name, file, scope)
 
 
 def _text(shape: Shape, name: str, names: list[str], scope: dict[str, object]) -> str:
     """Return the expression of an argument; notes the parameters and the names that it uses."""
     match shape:
         case Leaf():
-            names.append(_new(name, names))
+            names.append(unused_name(name, names))
             return names[-1]
         case Numbers(kind=kind, depth=depth):
-            names.append(_new(name, names))
+            names.append(unused_name(name, names))
             text = f"{kind.__name__}(_0)"
             for level in range(depth):
                 source = names[-1] if level == depth - 1 else f"_{level + 1}"
@@ -291,8 +286,8 @@ def _text(shape: Shape, name: str, names: list[str], scope: dict[str, object]) -
             return f"_record({', '.join((f'_{name}_type', *texts))})"
 
 
-def _new(name: str, names: list[str]) -> str:
-    """Return a name that no other parameter has."""
+def unused_name(name: str, names: Collection[str]) -> str:
+    """Return `name`, with a number behind it if it is one of `names`."""
     return next(found for found in _numbered(name) if found not in names)
 
 

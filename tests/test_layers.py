@@ -46,7 +46,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "artefact": {"errors", "ir", "emit", "proof"},
     "specialize": {"errors", "ir", "frontend", "runtime"},
-    "structured": {"errors", "frontend", "runtime", "specialize"},
+    "structured": {"capture", "errors", "frontend", "runtime", "specialize"},
     "aliasing": {"ir", "frontend", "runtime", "specialize"},
     "kernel_options": {"ir", "schedule", "schedulefile", "targets"},
     "kernel_entries": {
@@ -81,13 +81,14 @@ LAYERS: dict[str, set[str]] = {
         "explaining", "hosting", "report", "tuning", "verifying", "structured",
     },
     "derivatives": {
-        "api", "autodiff", "errors", "frontend", "structured", "targets",
+        "api", "autodiff", "capture", "errors", "frontend", "structured", "targets",
     },
     "tracing": {
         "errors", "ir", "capture", "frontend", "runtime", "specialize", "api", "compiled", "",
     },
     "cregion": {
-        "errors", "ir", "frontend", "schedule", "emit", "machine", "pipeline", "runtime", "targets",
+        "capture", "errors", "ir", "frontend", "schedule", "emit", "machine", "pipeline", "runtime",
+        "targets",
     },
     "report": {*_COMPILER, "model", "schedule", "schedulefile", "transforms", "strategy"},
     "cli": {

@@ -1,4 +1,4 @@
-"""The source text that a function object was compiled from.
+"""The source text that a function object was compiled from; functions of texts that are made.
 
 In: a function.  Out: `FunctionText`, found by line number and compiled again to compare code.
 Refuses: functions without a text (`NoText`), texts that give other code (`Changed`).
@@ -9,6 +9,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import builtins
 import inspect
 import linecache
 import sys
@@ -67,6 +68,20 @@ class FunctionText:
             body = body[0].body
         found = body[0] if body else None
         return found if isinstance(found, ast.FunctionDef | ast.AsyncFunctionDef) else None
+
+
+def function_of_text(
+    text: str, name: str, file: str, scope: dict[str, object]
+) -> types.FunctionType:
+    """Return the function `name` that `text` defines, with `scope` as its globals.
+
+    `file` is the name that its places have: `inspect` and messages show lines of `text` there.
+    """
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    exec(builtins.compile(text, file, "exec"), scope)
+    made = scope[name]
+    assert isinstance(made, types.FunctionType)
+    return made
 
 
 _KEPT: dict[str, list[list[str]]] = {}  # lines of files as they were, by name, as in `linecache`

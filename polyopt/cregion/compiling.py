@@ -7,14 +7,13 @@ Refuses: what the front end refuses in the region's loops, at their place in the
 
 from __future__ import annotations
 
-import builtins
-import linecache
 import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from polyopt.capture.text import function_of_text
 from polyopt.cregion.conditions import needed_conditions
 from polyopt.cregion.function import Translated
 from polyopt.cregion.regions import Region
@@ -129,12 +128,7 @@ def _fits(
 
 def _function(translated: Translated) -> Any:  # noqa: ANN401 - a function made from text
     file = _file(translated)
-    linecache.cache[file] = (
-        len(translated.text), None, translated.text.splitlines(keepends=True), file
-    )  # fmt: skip
-    scope: dict[str, object] = {"np": np}
-    exec(builtins.compile(translated.text, file, "exec"), scope)
-    function: Any = scope[translated.name]
+    function = function_of_text(translated.text, translated.name, file, {"np": np})
     function.__annotations__ = {
         argument.name: Annotation(argument.number.dtype)[argument.extents]
         for argument in translated.arguments

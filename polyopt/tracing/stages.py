@@ -6,8 +6,6 @@ Errors of the compiler point at the line that recorded the operation.
 
 from __future__ import annotations
 
-import builtins
-import linecache
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -18,6 +16,7 @@ import numpy as np
 
 import polyopt
 from polyopt.api import Kernel, kernel
+from polyopt.capture.text import function_of_text
 from polyopt.compiled import CompiledKernel
 from polyopt.dataclass import dataclass
 from polyopt.errors import Loc, PolyoptError
@@ -167,13 +166,11 @@ def _options_key(options: Mapping[str, object]) -> str:
 def _kernel(name: str, text: str, options: str, handed: _Handed) -> Kernel[..., Any]:
     """Return the kernel of a text; equal graphs share it."""
     file = _file(text)
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     scope: dict[str, object] = {"np": np, "po": polyopt, "__name__": "traced"}
     if "ml_dtypes." in text:  # NumPy has bfloat16 from there
         scope["ml_dtypes"] = import_module("ml_dtypes")
     scope.update(handed.program.others)
-    exec(builtins.compile(text, file, "exec"), scope)
-    function: Any = scope[name]
+    function = function_of_text(text, name, file, scope)
     options_of_kernel: Any = handed.options
     found: Kernel[..., Any] = kernel(function).with_options(**options_of_kernel)
     return found

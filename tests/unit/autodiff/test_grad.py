@@ -294,6 +294,12 @@ def test_parameters_that_do_not_exist():
     assert "weights, x, y" in str(caught.value)
 
 
+def test_a_function_without_a_text():
+    with pytest.raises(FrontendError) as caught:
+        po.grad(lambda x: np.sum(x * x))(data(3))
+    assert caught.value.code == "PO0102"
+
+
 def test_derivatives_do_not_run_as_python(monkeypatch):
     monkeypatch.setenv("POLYOPT_DISABLE", "1")
     with pytest.raises(UsageError) as caught:
