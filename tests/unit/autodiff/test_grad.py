@@ -18,7 +18,7 @@ from tests.unit.autodiff.programs import CASES, data, double_buffer, nonlinear_s
 @pytest.mark.matrix
 @pytest.mark.toolchain
 @pytest.mark.parametrize("name", CASES)
-def test_gradients_are_those_of_differences(name):
+def test_compiled_gradients_are_those_of_differences(name):
     case = CASES[name]
     before = copied(case.arguments)
     found = po.grad(case.function, case.by)(*case.arguments)
