@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from polyopt.dataclass import replace
 from polyopt.emit.c_statements import Branch, Code, Compound, Line
 from polyopt.emit.extents import extent_of
-from polyopt.emit.helpers import Helper, HelperKind
+from polyopt.emit.helpers import LINE, Helper, HelperKind
 from polyopt.emit.lanes import vectorized
 from polyopt.emit.passes.rewriting import trip_count
 from polyopt.emit.sliding_windows import moved, windows
@@ -34,9 +34,16 @@ def vector_loop(emitter: BodyEmitter, loop: For) -> list[Code]:
     longest = extent_of(loop)
     if longest is not None and longest.size <= width:
         return [_strip(emitter, loop, body, (lower, upper), begins)]
-    phase, streams = _starts(emitter, loop, body, lower)
     low, high = emitter.printer.text(lower), emitter.printer.text(upper)
-    begins.append(f"{name} = -{phase}" if low == "0" else f"{name} = {low} - {phase}")
+    phase, streams = _starts(emitter, loop, body, lower)
+    long = _long_row(loop)
+    if longest is not None and longest.size < long:
+        phase, streams = "0", {}
+    elif trip_count(loop) is None:
+        is_long = f"{high} >= {long}" if low == "0" else f"{high} - {low} >= {long}"
+        phase = f"({is_long} ? {phase} : 0)"
+        streams = {array: f"{is_long} && {told}" for array, told in streams.items()}
+    begins.append(_start(name, low, phase))
     head = f"for (int64_t {', '.join(begins)}; {name} < {high}; {name} += {width})"
     part = (emitter.own(f"{name}_from"), emitter.own(f"{name}_to"))
     least, most = emitter.helper(HelperKind.MIN), emitter.helper(HelperKind.MAX)
@@ -53,6 +60,33 @@ def vector_loop(emitter: BodyEmitter, loop: For) -> list[Code]:
     sliding = _sliding(middle, loop, body, high)
     full = [*middle.body(body), *sliding] if sliding else [Compound(more, middle.body(body)), back]
     return [Compound(head, [Branch(whole, full, [*bounds, *ends.body(body)])])]
+
+
+LONG = 16
+"""Vectors from which on a row begins at an aligned address: in shorter ones its ends cost more."""
+
+LONG_STREAM = 2048
+"""Bytes from which on a row is stored past the caches, where a vector is a part of a line.
+
+The lines at the row's ends are stored in part by ordinary stores: a line that gets both is written
+to memory twice.  Where a vector fills a line, half of the usual length is enough.
+"""
+
+
+def _long_row(loop: For) -> int:
+    """Return from how many iterations on the loop begins at an aligned address."""
+    if not loop.streams:
+        return LONG * loop.lanes
+    stores = [node for node in all_nodes(loop.body) if isinstance(node, Assign)]
+    size = min(store.target.dtype.size for store in stores)
+    return LONG // 2 * loop.lanes if loop.lanes * size >= LINE else LONG_STREAM // size
+
+
+def _start(name: str, low: str, phase: str) -> str:
+    """Return the initialization of the loop's variable."""
+    if phase == "0":
+        return f"{name} = {low}"
+    return f"{name} = -{phase}" if low == "0" else f"{name} = {low} - {phase}"
 
 
 def _starts(emitter: BodyEmitter, loop: For, body: Body, lower: Expr) -> tuple[str, dict[str, str]]:

@@ -116,7 +116,7 @@ __attribute__((noinline)) static void gemm_L0_tile_0_(int64_t N, int64_t M, int6
     const double (*B)[po_extent(M)] = (const double (*)[po_extent(M)])po_B;
     for (int64_t i = 32 * it_; i < po_min(N, 32 * it_ + 32); i++) {
         for (int64_t k = 0; k < K; k++) {
-            for (int64_t j = -po_phase_f64x8(C[i]); j < M; j += 8) {
+            for (int64_t j = -(M >= 128 ? po_phase_f64x8(C[i]) : 0); j < M; j += 8) {
                 if (j >= 0 && j + 8 <= M) {
                     for (; j + 8 <= M; j += 8) {
                         po_store_f64x8(C[i] + j, po_load_f64x8(C[i] + j) + alpha_ * A[i][k]

@@ -145,10 +145,10 @@ int polyopt_chain(int64_t N, double *restrict x)
         return 1;
     }
     bool is_large_ = 8 * N >= 16777216;
-    for (int64_t i = -po_phase_f64x8(t); i < N; i += 8) {
+    for (int64_t i = -(N >= 64 ? po_phase_f64x8(t) : 0); i < N; i += 8) {
         if (i >= 0 && i + 8 <= N) {
             for (; i + 8 <= N; i += 8) {
-                po_stream_f64x8(t + i, po_load_f64x8(x + i) * 2.0, is_large_);
+                po_stream_f64x8(t + i, po_load_f64x8(x + i) * 2.0, N >= 64 && is_large_);
             }
             i -= 8;
         } else {
@@ -158,10 +158,10 @@ int polyopt_chain(int64_t N, double *restrict x)
                     * 2.0);
         }
     }
-    for (int64_t i = -po_phase_f64x8(u); i < N; i += 8) {
+    for (int64_t i = -(N >= 64 ? po_phase_f64x8(u) : 0); i < N; i += 8) {
         if (i >= 0 && i + 8 <= N) {
             for (; i + 8 <= N; i += 8) {
-                po_stream_f64x8(u + i, po_load_f64x8(t + i) + 1.0, is_large_);
+                po_stream_f64x8(u + i, po_load_f64x8(t + i) + 1.0, N >= 64 && is_large_);
             }
             i -= 8;
         } else {
@@ -171,10 +171,11 @@ int polyopt_chain(int64_t N, double *restrict x)
                     + 1.0);
         }
     }
-    for (int64_t i = -po_phase_f64x8(x); i < N; i += 8) {
+    for (int64_t i = -(N >= 64 ? po_phase_f64x8(x) : 0); i < N; i += 8) {
         if (i >= 0 && i + 8 <= N) {
             for (; i + 8 <= N; i += 8) {
-                po_stream_f64x8(x + i, po_load_f64x8(u + i) - po_load_f64x8(t + i), is_large_);
+                po_stream_f64x8(x + i, po_load_f64x8(u + i) - po_load_f64x8(t + i), N >= 64
+                        && is_large_);
             }
             i -= 8;
         } else {

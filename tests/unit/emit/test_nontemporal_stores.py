@@ -246,3 +246,20 @@ def test_rows_need_not_be_aligned(offset):
     assert np.array_equal(z, x * 2)
     assert memory[:offset].sum() == memory[offset + 10_001 : 20_000].sum() == 0
     assert memory[30_001:].sum() == 0
+
+
+@pytest.mark.toolchain
+@pytest.mark.usefixtures("no_cache")
+@pytest.mark.parametrize(("vector", "elements"), [("32", 256), ("64", 64)])
+def test_only_long_rows_are_aligned_and_go_past_the_caches(vector, elements, monkeypatch):
+    monkeypatch.setenv("POLYOPT_VECTOR_BYTES", vector)
+
+    @po.kernel(threads=1)
+    def doubled(y: po.f64["N,M"], x: po.f64["N,M"]):
+        for i in range(y.shape[0]):
+            for j in range(y.shape[1]):
+                y[i, j] = 2.0 * x[i, j]
+
+    text = " ".join(doubled.compile().source.split())
+    assert f"-(M >= {elements} ? po_phase" in text
+    assert f"M >= {elements} && is_large" in text
