@@ -81,6 +81,14 @@ def held_rows(machine: Machine) -> int:
     return max(4, min(wanted, machine.vector_registers - 2 * SPARE) // 4 * 4)
 
 
+def swept_rows(machine: Machine) -> int:
+    """Return how many rows to sum along together, each term also added to what all rows share.
+
+    As many as additions are in flight, each with registers for its sum and for a term.
+    """
+    return min(LATENCY * machine.fma_units, machine.vector_registers // 2 - SPARE)
+
+
 def few_rows(machine: Machine) -> int:
     """Return the most rows for which packing does not pay.
 

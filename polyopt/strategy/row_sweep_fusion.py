@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from polyopt import transforms
 from polyopt.dataclass import dataclass
 from polyopt.machine import Machine
+from polyopt.model.contraction import swept_rows
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Leaf, find_band, only_statement
 from polyopt.strategy.function_vectorization import calling, group_size, sums_and_functions
@@ -29,8 +30,6 @@ from polyopt.transforms import (
     Unroll,
     Vectorize,
 )
-
-ROWS = 4  # rows that pass while a piece of the shared results is in registers
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +119,7 @@ def _fused(schedule: Schedule, one: _Sweep, two: _Sweep, machine: Machine) -> Sc
     if not between:
         joint = schedule.attempt(Fuse(first, second, 2))
         if joint is not None:
-            jammed = joint.attempt(*_groups(first))
+            jammed = joint.attempt(*_groups(first, swept_rows(machine)))
             return (
                 None
                 if jammed is None
@@ -133,7 +132,7 @@ def _fused(schedule: Schedule, one: _Sweep, two: _Sweep, machine: Machine) -> Sc
         return None
     names = [each.name for label in between for each in statements_in(schedule, label)]
     functions = calling(schedule, names)
-    rows = group_size(schedule, functions, machine) if functions else ROWS
+    rows = group_size(schedule, functions, machine) if functions else swept_rows(machine)
     parts = [True, *(False for _ in between), True]
     jammed = joint.attempt(*sums_and_functions(first, rows, parts))
     if jammed is None:
@@ -147,15 +146,15 @@ def _is_of_rows(schedule: Schedule, label: str) -> bool:
     return len(band.members) == 1 and isinstance(band.child, Leaf)
 
 
-def _groups(label: str) -> list[Transform]:
+def _groups(label: str, rows: int) -> list[Transform]:
     """Return the steps that tile rows and unroll and jam the tiles."""
     tile, point = f"{label}.tile", f"{label}.point"
     return [
-        Tile(label, (ROWS,)),
+        Tile(label, (rows,)),
         Interchange(f"{point}[0]", f"{point}[1]"),
         Vectorize(f"{point}[0]"),
         Unroll(f"{point}[1]"),
-        Separate(tile, point, (ROWS,)),
+        Separate(tile, point, (rows,)),
         Interchange(f"{point}.rest[0]", f"{point}.rest[1]"),
     ]
 
