@@ -7,7 +7,8 @@ middle of the outer ones, so that triangles count half; what data decides is gue
 from __future__ import annotations
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.ir.expr import Load, Symbol, VectorLoad, walk
+from polyopt.ir.expr import Iter, Load, Param, Symbol, VectorLoad, walk
+from polyopt.ir.linear import linear
 from polyopt.ir.loops import (
     Assign,
     Body,
@@ -105,7 +106,7 @@ def _of_loop(loop: For, ranges: Known, machine: Machine) -> Tally:
     if trips.value <= 0:
         return NOTHING
     once = tally(loop.body, inner, machine)
-    if loop.kind is LoopKind.VECTOR:
+    if loop.kind is LoopKind.VECTOR or compiler_vectorizes(loop):
         lanes = max(loop.lanes, machine.vector_bytes // _widest(loop.body), 1)
         once = replace(once, serial=once.serial / lanes, places=once.places / lanes)
     if loop.kind in (LoopKind.SEQUENTIAL, LoopKind.EXTREMUM):
@@ -120,12 +121,56 @@ def _of_loop(loop: For, ranges: Known, machine: Machine) -> Tally:
     return result
 
 
+def compiler_vectorizes(loop: For) -> bool:
+    """Tell whether a C compiler may run an innermost loop in vectors.
+
+    Its statements access neighbouring elements or the same one again, and no element that another
+    iteration of the loop writes; sums in order stay as they are.
+    """
+    if loop.kind not in (LoopKind.SEQUENTIAL, LoopKind.PARALLEL) or loop.lanes > 1:
+        return False
+    own = [node for node in loop.body if isinstance(node, Assign | Declare)]
+    if len(own) < len(loop.body):
+        return False
+    written = [node.target for node in own if isinstance(node, Assign)]
+    accesses = [
+        part
+        for node in own
+        for part in (*walk(node.value), *written)
+        if isinstance(part, Load | VectorLoad)
+    ]
+    return all(_stride(target, loop.iter) == 1 for target in written) and all(
+        _stride(access, loop.iter) in (0, 1) and not any(_meets(access, t) for t in written)
+        for access in accesses
+    )
+
+
+def _stride(load: Load | VectorLoad, name: str) -> int | None:
+    """Return by how many elements an iteration moves an access; None where not along a row."""
+    if isinstance(load, VectorLoad):
+        return None
+    if not load.index:
+        return 0
+    steps = [dict(linear(index).terms).get(Iter(name), 0) for index in load.index]
+    plain = all(isinstance(a, Iter | Param) for i in load.index for a, _ in linear(i).terms)
+    return steps[-1] if plain and not any(steps[:-1]) else None
+
+
+def _meets(load: Load | VectorLoad, target: Load | VectorLoad) -> bool:
+    """Tell whether an access of a row that is written is to another of its elements."""
+    if load.array != target.array or load.index == target.index:
+        return False
+    return load.index[:-1] == target.index[:-1]
+
+
 def _of_statement(node: _Statement) -> Tally:
     work = work_of(node.value) if _dtype(node) is not DType.INT64 else Work()
     moved = sum(map(_bytes, walk(node.value)))
     moved += _bytes(node.target) if isinstance(node, Assign) else 0
     return Tally(
-        ONE * (work.operations * _lanes(node)), serial=ONE * work.places, loaded=ONE * moved
+        ONE * (work.operations * _lanes(node)),
+        serial=ONE * work.places,
+        loaded=ONE * moved,
     )
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.ir.expr import Expr, Iter, walk
 from polyopt.ir.loops import (
     Assign,
     Body,
@@ -30,7 +29,7 @@ from polyopt.machine import Machine, Rates
 from polyopt.model.amount import Amount
 from polyopt.model.footprint import GUESS, Memory
 from polyopt.model.predict import Form, Prediction, known_at, predict_body
-from polyopt.model.traffic import Known, enter
+from polyopt.model.traffic import Known, enter, is_tile
 
 _Instance = Assign | Declare | SetLocal
 _ORDERED = (LoopKind.SEQUENTIAL, LoopKind.UNROLL)
@@ -241,24 +240,6 @@ def _is_around(node: Node) -> bool:
             return len(own) == len(set(own))
         case _:
             return False
-
-
-def is_tile(loop: For) -> bool:
-    """Tell whether a loop only bounds the loops inside: no instance is a function of it alone."""
-    uses = [
-        index
-        for node in all_nodes(loop.body)
-        if isinstance(node, _Instance) and node.statement
-        for index in node.instance
-    ]
-    inner = [node for node in all_nodes(loop.body) if isinstance(node, For)]
-    bounds = any(mentions(b, loop.iter) for one in inner for b in (one.lower, one.upper))
-    return bounds and not any(mentions(index, loop.iter) for index in uses)
-
-
-def mentions(expr: Expr, name: str) -> bool:
-    """Tell whether an expression uses the loop variable."""
-    return any(isinstance(part, Iter) and part.name == name for part in walk(expr))
 
 
 def is_vector(node: Node, in_lanes: Callable[[For], bool]) -> bool:

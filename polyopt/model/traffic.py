@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.loops import Body, Declare, For, If, LoopKind, Node, SetLocal, While
+from polyopt.ir.expr import Expr, Iter, walk
+from polyopt.ir.loops import Assign, Body, Declare, For, If, LoopKind, Node, SetLocal, While
+from polyopt.ir.nodes import all_nodes
 from polyopt.model.amount import ONE, Amount, amount, total
 from polyopt.model.footprint import GUESS, Memory, footprint, iterations, note_local
 from polyopt.model.ranges import Range, holds, point
@@ -58,13 +60,74 @@ def _of_node(node: Node, ranges: Known, memory: Memory, room: Room) -> Amount:
             return footprint((node,), ranges, memory).moved
 
 
+SAMPLES = (0.25, 0.75)
+"""Where tiles are looked at: those on the edge of a skewed front are smaller than others."""
+
+
 def enter(loop: For, ranges: Mapping[str, Range]) -> tuple[Amount, Known]:
-    """Return how often a loop's body runs, and the ranges in its iteration in the middle."""
+    """Return how often a loop's body runs, and the ranges in a typical iteration.
+
+    That is the one in the middle.  Of tiles it is the fullest one, and they run as often as so
+    full ones would for as many iterations in all.
+    """
     values = iterations(loop, ranges)
     trips = values.length / loop.step if loop.step > 1 else values.length
     if 0 < trips.value < 1:
         trips = ONE  # the only tile is not full
-    return trips, {**ranges, loop.iter: point(values.middle)}
+    if trips.value <= 2 or not is_tile(loop):
+        return trips, _at(loop, values.middle, ranges)
+    places = [_at(loop, _between(values, share), ranges) for share in SAMPLES]
+    volumes = [volume(loop.body, place) for place in places]
+    most, mean = max(volumes), sum(volumes) / len(volumes)
+    if most == min(volumes):
+        return trips, _at(loop, values.middle, ranges)
+    return trips * (mean / most), places[volumes.index(most)]
+
+
+def _at(loop: For, value: Amount, ranges: Mapping[str, Range]) -> Known:
+    return {**ranges, loop.iter: point(value)}
+
+
+def _between(values: Range, share: float) -> Amount:
+    return (values.low + (values.high - values.low) * share).floored()
+
+
+def volume(body: Body, ranges: Known) -> float:
+    """Return how many iterations of innermost loops `body` runs, about."""
+    found = 0.0
+    for node in body:
+        match node:
+            case For():
+                trips, inner = enter(node, ranges)
+                if trips.value > 0:
+                    found += trips.value * max(1.0, volume(node.body, inner))
+            case While():
+                found += volume(node.body, ranges)
+            case If():
+                found += volume(taken(node, ranges), ranges)
+            case Declare() | SetLocal():
+                note_local(node, ranges)
+            case _:
+                pass
+    return found
+
+
+def is_tile(loop: For) -> bool:
+    """Tell whether a loop only bounds the loops inside: no instance is a function of it alone."""
+    uses = [
+        index
+        for node in all_nodes(loop.body)
+        if isinstance(node, Assign | Declare | SetLocal) and node.statement
+        for index in node.instance
+    ]
+    inner = [node for node in all_nodes(loop.body) if isinstance(node, For)]
+    bounds = any(mentions(b, loop.iter) for one in inner for b in (one.lower, one.upper))
+    return bounds and not any(mentions(index, loop.iter) for index in uses)
+
+
+def mentions(expr: Expr, name: str) -> bool:
+    """Tell whether an expression uses the loop variable."""
+    return any(isinstance(part, Iter) and part.name == name for part in walk(expr))
 
 
 def taken(node: If, ranges: Mapping[str, Range]) -> Body:
