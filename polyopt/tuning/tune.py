@@ -96,7 +96,9 @@ def tune(
         machine = machine_for(options, detect_machine())
         start = Candidate(built.schedule_text or "source", options.threads)
         bench = shop or Bench(function, types, options, copies)
-        others = [Candidate(text, options.threads) for text in _others(stages, plain, machine)]
+        others = [
+            Candidate(text, options.threads) for text in alternative_texts(stages, plain, machine)
+        ]
         left = seconds - (time.monotonic() - begun)
         found = search(start, built, others, _threads(options, machine), left, bench)
     best = found.best
@@ -105,7 +107,7 @@ def tune(
                  found.tried + 1)  # fmt: skip
 
 
-def _others(stages: Compilation, options: Options, machine: Machine) -> list[str]:
+def alternative_texts(stages: Compilation, options: Options, machine: Machine) -> list[str]:
     """Return texts of other schedules to begin with; none where the user chose one."""
     if options.schedule is not None:
         return []

@@ -47,7 +47,7 @@ def bench(monkeypatch, tmp_path):
     monkeypatch.setenv("POLYOPT_CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("POLYOPT_CACHE", raising=False)
     monkeypatch.setattr(module, "Bench", Bench)
-    monkeypatch.setattr(module, "_others", lambda *_: ["nonsense(", BETTER])
+    monkeypatch.setattr(module, "alternative_texts", lambda *_: ["nonsense(", BETTER])
 
 
 def _arrays():
