@@ -1,0 +1,1 @@
+"""The programs as users of Numba write them: loops, `prange` where iterations are independent."""

@@ -1,0 +1,12 @@
+"""The programs by name."""
+
+from __future__ import annotations
+
+from bench.unseen.program import Program
+from bench.unseen.programs import algebra, images, points, recurrences, stencils
+
+PROGRAMS: dict[str, Program] = {
+    program.name: program
+    for module in (images, stencils, recurrences, algebra, points)
+    for program in module.PROGRAMS
+}
