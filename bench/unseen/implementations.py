@@ -19,7 +19,6 @@ from typing import Any, Final
 
 import numpy as np
 
-import polyopt as po
 from bench.baseline import COMPILE_SECONDS, SOURCES, NoCompiler, compiler
 from bench.descendants import run_to_end
 from bench.levels import target_flags
@@ -41,6 +40,8 @@ def _numpy(program: Program, dtype: str, threads: int) -> Bind:
 
 def _polyopt(program: Program, dtype: str, threads: int) -> Bind:
     """Compile the function with polyopt for its full sizes, as the first call would."""
+    import polyopt as po
+
     kernel = po.kernel(fp="reassociate", threads=threads)(program.function)
     kernel.compile(*program.make(program.sizes, dtype).values())
     return lambda sizes, arguments: partial(kernel, *arguments.values())

@@ -118,7 +118,7 @@ def jacobi_residual(A, b, x, r, norms):
 
 def jacobi_residual_data(rng, N, steps):
     return {
-        "A": rng.random((N, N)) + N * np.eye(N),
+        "A": rng.random((N, N)) + 0.6 * N * np.eye(N),
         "b": rng.random(N),
         "x": np.zeros(N),
         "r": np.zeros(N),
@@ -127,12 +127,12 @@ def jacobi_residual_data(rng, N, steps):
 
 
 PROGRAMS = (
-    Program(horner, horner_data, {"N": 1500007, "K": 23}, {"N": 9, "K": 5}, ("out",)),
-    Program(batched_5x5, batched_5x5_data, {"N": 150011}, {"N": 3}, ("C",)),
+    Program(horner, horner_data, {"N": 2000003, "K": 41}, {"N": 9, "K": 5}, ("out",)),
+    Program(batched_5x5, batched_5x5_data, {"N": 600011}, {"N": 3}, ("C",)),
     Program(
         kronecker,
         kronecker_data,
-        {"N": 53, "M": 47, "P": 61, "Q": 37},
+        {"N": 83, "M": 71, "P": 79, "Q": 53},
         {"N": 3, "M": 4, "P": 5, "Q": 2},
         ("out",),
         True,
@@ -140,7 +140,7 @@ PROGRAMS = (
     Program(
         contraction,
         contraction_data,
-        {"N": 37, "J": 31, "K": 41, "L": 29, "M": 43},
+        {"N": 61, "J": 53, "K": 47, "L": 43, "M": 59},
         {"N": 3, "J": 4, "K": 5, "L": 2, "M": 6},
         ("out",),
         True,
@@ -148,7 +148,7 @@ PROGRAMS = (
     Program(
         weighted_normal,
         weighted_normal_data,
-        {"N": 9001, "M": 157},
+        {"N": 20011, "M": 211},
         {"N": 9, "M": 5},
         ("out",),
         True,
@@ -161,7 +161,7 @@ PROGRAMS = (
         ("A",),
         True,
     ),
-    Program(rank_two_lower, rank_two_lower_data, {"N": 5003}, {"N": 7}, ("A",)),
+    Program(rank_two_lower, rank_two_lower_data, {"N": 6501}, {"N": 7}, ("A",)),
     Program(
         banded_power,
         banded_power_data,
@@ -172,7 +172,7 @@ PROGRAMS = (
     Program(
         jacobi_residual,
         jacobi_residual_data,
-        {"N": 1511, "steps": 14},
+        {"N": 1511, "steps": 60},
         {"N": 7, "steps": 3},
         ("x", "r", "norms"),
     ),

@@ -119,19 +119,19 @@ def perona_malik_data(rng, H, W, steps):
 
 
 PROGRAMS = (
-    Program(scharr, scharr_data, {"H": 2801, "W": 1907}, {"H": 9, "W": 11}, ("out",), True),
-    Program(unsharp, unsharp_data, {"H": 1501, "W": 2003}, {"H": 19, "W": 23}, ("out",)),
-    Program(rgb_to_yuv, rgb_to_yuv_data, {"H": 1803, "W": 1709}, {"H": 5, "W": 7}, ("yuv",)),
+    Program(scharr, scharr_data, {"H": 4001, "W": 2903}, {"H": 9, "W": 11}, ("out",), True),
+    Program(unsharp, unsharp_data, {"H": 1801, "W": 2203}, {"H": 19, "W": 23}, ("out",)),
+    Program(rgb_to_yuv, rgb_to_yuv_data, {"H": 2603, "W": 2309}, {"H": 5, "W": 7}, ("yuv",)),
     Program(
         resize_bilinear, resize_bilinear_data, {"H": 1103, "W": 907}, {"H": 7, "W": 9}, ("out",)
     ),
     Program(
-        box_by_sums, box_by_sums_data, {"H": 1999, "W": 1511}, {"H": 13, "W": 17}, ("out",), True
+        box_by_sums, box_by_sums_data, {"H": 2801, "W": 2111}, {"H": 13, "W": 17}, ("out",), True
     ),
     Program(
         perona_malik,
         perona_malik_data,
-        {"H": 701, "W": 509, "steps": 4},
+        {"H": 701, "W": 509, "steps": 8},
         {"H": 9, "W": 8, "steps": 3},
         ("img",),
         True,

@@ -79,7 +79,7 @@ PROGRAMS = (
     Program(
         fuzzy_clusters,
         fuzzy_clusters_data,
-        {"N": 100003, "K": 19, "D": 7},
+        {"N": 200003, "K": 19, "D": 7},
         {"N": 9, "K": 3, "D": 4},
         ("membership",),
         True,
@@ -87,7 +87,7 @@ PROGRAMS = (
     Program(
         moments,
         moments_data,
-        {"N": 2503, "M": 1801},
+        {"N": 4001, "M": 2503},
         {"N": 7, "M": 9},
         ("row_mean", "row_var", "col_mean", "col_var", "col_skew"),
         True,

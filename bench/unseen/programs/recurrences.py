@@ -116,10 +116,10 @@ def kepler_data(rng, N):
 
 
 PROGRAMS = (
-    Program(spline_rows, spline_rows_data, {"R": 2203, "N": 1801}, {"R": 5, "N": 9}, ("m",)),
-    Program(macd, macd_data, {"T": 2003, "S": 1501}, {"T": 6, "S": 7}, ("out", "signal")),
+    Program(spline_rows, spline_rows_data, {"R": 4403, "N": 2101}, {"R": 5, "N": 9}, ("m",)),
+    Program(macd, macd_data, {"T": 4001, "S": 2003}, {"T": 6, "S": 7}, ("out", "signal")),
     Program(time_warping, time_warping_data, {"N": 3001, "M": 2503}, {"N": 7, "M": 9}, ("cost",)),
-    Program(drawdown, drawdown_data, {"T": 1501, "S": 2003}, {"T": 9, "S": 5}, ("out",), True),
-    Program(lifting, lifting_data, {"H": 1103, "W": 1009}, {"H": 4, "W": 5}, ("x",)),
-    Program(kepler, kepler_data, {"N": 300007}, {"N": 7}, ("out",)),
+    Program(drawdown, drawdown_data, {"T": 4001, "S": 3001}, {"T": 9, "S": 5}, ("out",), True),
+    Program(lifting, lifting_data, {"H": 1703, "W": 1607}, {"H": 4, "W": 5}, ("x",)),
+    Program(kepler, kepler_data, {"N": 1200011}, {"N": 7}, ("out",)),
 )

@@ -64,6 +64,7 @@ def test_kernels_compute_what_python_does(program):
 def test_the_ratio_is_that_of_the_faster_peer():
     row = Row("horner", 1, {"polyopt": 2.0, "gcc": 3.0, "numba": 1.0, "numpy": 0.1})
     assert row.ratio == 0.5
+    assert row.fastest_ratio is None
     assert Row("horner", 1, {"gcc": 3.0}).ratio is None
     assert Row("horner", 1, {"polyopt": 3.0}).ratio is None
 
