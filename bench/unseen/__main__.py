@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,7 @@ def main(words: Sequence[str]) -> None:
     chosen = [(n, t) for t in options.threads for n in options.names or PROGRAMS]
     rows: list[Row] = []
     environment = describe()
+    environment["versions"] |= {"numba": metadata.version("numba")} if "numba" in peers else {}
     print(head())
     with tempfile.TemporaryDirectory(prefix="polyopt-unseen-cache-") as cache:
         os.environ["POLYOPT_CACHE_DIR"] = cache  # so that compiling is seen in every run
