@@ -106,7 +106,7 @@ def _compile(
     expect: Expect | None,
 ) -> Compilation:
     stage = _Stages(budget, after_stage)
-    program = with_mode(program, options)
+    program = with_mode(schedule.speculation.with_speculated_scalars(program), options)
     settled = program
     if not program.is_static:
         settled = stage("regions", lambda: _settled(program))

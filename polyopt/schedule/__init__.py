@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from polyopt.schedule import regions as regions
     from polyopt.schedule import scales as scales
     from polyopt.schedule import source_order as source_order
+    from polyopt.schedule import speculation as speculation
     from polyopt.schedule import transfers as transfers
     from polyopt.schedule.dependences import Dependence as Dependence
     from polyopt.schedule.dependences import DependenceKind as DependenceKind
@@ -50,6 +51,7 @@ else:
             "scales": "",
             "schedule": "Schedule Transform source_schedule",
             "source_order": "",
+            "speculation": "",
             "transfers": "",
             "witness": "Witness",
         },
