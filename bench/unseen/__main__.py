@@ -23,7 +23,7 @@ from bench.environment import describe
 from bench.keep import json_text, prepare_file, replace_file
 from bench.levels import LEVELS, choose
 from bench.loop import PATIENCE, Loop
-from bench.unseen.measure import PEERS, Options, Row, measure
+from bench.unseen.measure import PEERS, ROUNDS, Options, Row, measure
 from bench.unseen.registry import PROGRAMS
 
 COLUMNS = ("polyopt", *PEERS, "numpy")
@@ -36,7 +36,7 @@ def asked(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--threads", type=_counts, default=(1,), metavar="1,2")
     parser.add_argument("--isa", choices=list(LEVELS))
     parser.add_argument("--dtype", choices=["float64", "float32"], default="float64")
-    parser.add_argument("--rounds", type=int, default=Options.rounds)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--wait", type=float, default=PATIENCE, metavar="SECONDS")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--list", action="store_true", help="print the names")
