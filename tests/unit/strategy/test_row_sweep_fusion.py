@@ -71,7 +71,12 @@ def test_rows_are_read_once():
     assert [s for s in steps(both) if s in ("fuse", "deal", "rfactor", "parallelize")] == [
         *("fuse", "deal", "rfactor", "parallelize")
     ]
-    assert "tile(L1, 4)" in joined(both).text
+    assert "tile(L1, 6)" in joined(both).text  # two of 16 registers for each
+
+
+def test_more_registers_hold_more_rows():
+    wide = Machine(cores=2, vector_bytes=64, vector_registers=32)
+    assert "tile(L1, 8)" in joined(both, wide).text
 
 
 def test_results_of_a_group_are_used_while_its_rows_are_near():
