@@ -178,6 +178,20 @@ def _pythran_type(value: object) -> str:
     return "int" if isinstance(value, int) else "float"
 
 
+def pure_for_jax(workload: Workload, form: str, loops: bool) -> Callable[..., Any]:
+    """Return a form over `jax.numpy` that returns its result and the written arguments.
+
+    `loops`: those over `range` become calls of `fori_loop`.
+    """
+    statements, entry = forms.definitions(workload, form)
+    for node in statements:
+        if isinstance(node, ast.Import) and node.names[0].name == "numpy":
+            node.names[0] = ast.alias("jax.numpy", node.names[0].asname)
+    forms.pure(entry, workload.written, loops)
+    text = forms.module_text(statements, "from bench.peers.tracing import _few, _loop\n")
+    return _module(forms.written_module(text, entry.name))[entry.name]  # type: ignore[no-any-return]
+
+
 def _jax(chosen: Task) -> Bind:
     """JAX: the form as a pure function, loops as `fori_loop` where they can be traced."""
     if chosen.threads == 1:
@@ -187,15 +201,6 @@ def _jax(chosen: Task) -> Bind:
 
     jax.config.update("jax_enable_x64", chosen.dtype != "float32")
 
-    def traced(loops: bool) -> Callable[..., Any]:
-        statements, entry = forms.definitions(chosen.workload, chosen.form)
-        for node in statements:
-            if isinstance(node, ast.Import) and node.names[0].name == "numpy":
-                node.names[0] = ast.alias("jax.numpy", node.names[0].asname)
-        forms.pure(entry, chosen.workload.written, loops)
-        text = forms.module_text(statements, "from bench.peers.tracing import _few, _loop\n")
-        return _module(forms.written_module(text, entry.name))[entry.name]  # type: ignore[no-any-return]
-
     def bound(sizes: dict[str, int], arguments: dict[str, Any]) -> Callable[[], object]:
         values = [
             jax.numpy.asarray(v) if isinstance(v, np.ndarray) else v for v in arguments.values()
@@ -203,7 +208,8 @@ def _jax(chosen: Task) -> Bind:
         fixed = tuple(k for k, v in enumerate(values) if isinstance(v, int))
         function: Any = None
         for loops in (True, False):
-            function = jax.jit(traced(loops), static_argnums=fixed)
+            pure = pure_for_jax(chosen.workload, chosen.form, loops)
+            function = jax.jit(pure, static_argnums=fixed)
             try:
                 jax.block_until_ready(function(*values))
                 break
