@@ -14,7 +14,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "api": "Kernel kernel load_schedule",
     "compiled": "CompiledKernel",
-    "derivatives": "grad value_and_grad vjp",
+    "derivatives": "grad jvp value_and_grad vjp",
     "targets": "FpMode Machine Options Target detect_machine",
     "errors": """
         ArgumentError BudgetError EmitError FrontendError IllegalSchedule InternalError MisreadError
@@ -46,7 +46,7 @@ _HOMES = {
 if TYPE_CHECKING:
     from polyopt.api import Kernel, kernel, load_schedule
     from polyopt.compiled import CompiledKernel
-    from polyopt.derivatives import grad, value_and_grad, vjp
+    from polyopt.derivatives import grad, jvp, value_and_grad, vjp
     from polyopt.errors import (
         ArgumentError,
         BudgetError,
@@ -197,6 +197,7 @@ __all__ = [
     "i32",
     "i64",
     "indices",
+    "jvp",
     "kernel",
     "lazy",
     "load_schedule",

@@ -1,4 +1,4 @@
-"""Derivatives of functions as kernels: `grad`, `value_and_grad`, `vjp`.
+"""Derivatives of functions as kernels: `grad`, `value_and_grad`, `vjp`, `jvp`.
 
 In: a Python function, or a kernel of one; the parameters to differentiate by.  Out: a `Kernel`.
 Its Python function calls `derivative`, which only the front end knows how to read: it reads the
@@ -68,6 +68,23 @@ def vjp(
     return _kernel("vjp", function, wrt, names, options)
 
 
+@makes("jvp")
+@boundary
+def jvp(
+    function: Callable[..., Any], wrt: By = 0, /, *, of: str | Sequence[str] = (), **options: object
+) -> Kernel[..., Any]:
+    """Return a kernel of the function's results and of the product of its Jacobian and a vector.
+
+    It takes the arguments of `function`, and after these one tangent for each parameter in `wrt`,
+    of its shape and structure.  It returns a pair: the results, which are what the function
+    returns or the contents of the written parameters that `of` names, and how much they change
+    with the parameters along the tangents.  Forward mode: nothing is saved.
+    Raises what `grad` raises.
+    """
+    names = (of,) if isinstance(of, str) else tuple(of)
+    return _kernel("jvp", function, wrt, names, options)
+
+
 class DerivativeKernel(Kernel[..., Any]):
     """A kernel of a derivative; what it returns has the structure of the arguments.
 
@@ -90,6 +107,9 @@ class DerivativeKernel(Kernel[..., Any]):
         __tracebackhide__ = True
         mode, _, by, _ = self._derives
         found = super().__call__(*args, **kwargs)
+        if mode == "jvp":
+            half = len(found) // 2
+            return found if half == 1 else (found[:half], found[half:])
         if mode != "value_and_grad" and by == 0 and args and type(args[0]) is np.ndarray:
             return found
         given = dict(zip(self._parameters.names, self._parameters.bind(args, kwargs), strict=True))
@@ -171,9 +191,9 @@ def _wrapper(
         shown.append(text)
         is_named = parameter.kind is parameter.KEYWORD_ONLY
         given.append(f"{parameter.name}={parameter.name}" if is_named else parameter.name)
-    if mode == "vjp":
-        for name in of or ("result",):
-            bars.append(unused_name(f"{name}_bar", (*taken, *bars)))
+    if mode in ("vjp", "jvp"):
+        for name in _directions(mode, by, of, taken):
+            bars.append(unused_name(name, (*taken, *bars)))
         place = shown.index("*") if "*" in shown else len(shown)
         first = next((n for n, text in enumerate(shown[:place]) if "=" in text), place)
         shown[first:place] = [text.partition("=")[0] for text in shown[first:place]]
@@ -190,3 +210,11 @@ def _wrapper(
     vars(made)["derivative_of"] = function  # what uses the arguments
     made.__doc__ = f"Return the derivative of `{getattr(function, '__name__', 'kernel')}`."
     return made
+
+
+def _directions(mode: str, by: object, of: tuple[str, ...], names: Sequence[str]) -> list[str]:
+    """Return what the parameters for adjoints of results, or tangents of arguments, are called."""
+    if mode == "vjp":
+        return [f"{name}_bar" for name in of or ("result",)]
+    wanted = by if isinstance(by, tuple) else (by,)
+    return [f"{names[w] if isinstance(w, int) else w}_dot" for w in wanted]

@@ -6,16 +6,32 @@ In: statements, library calls, the arrays to differentiate by, those that are re
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Protocol
 
 from polyopt.autodiff.partials import active_loads, varies
-from polyopt.ir.scop import Statement
+from polyopt.ir.expr import Expr, Load
+
+
+class Assigned(Protocol):
+    """A statement `target = value`."""
+
+    @property
+    def target(self) -> Load:
+        """The element that it writes."""
+        ...
+
+    @property
+    def value(self) -> Expr:
+        """What it writes."""
+        ...
+
 
 Flow = tuple[frozenset[str], frozenset[str]]
 """Arrays that a library call reads, and those that it writes."""
 
 
 def active_arrays(
-    statements: Sequence[Statement],
+    statements: Sequence[Assigned],
     calls: Sequence[Flow],
     inputs: Collection[str],
     results: Collection[str],

@@ -126,11 +126,11 @@ class _Flow:
             case Unary(op=UnaryOp.NEG):
                 self.into(expr.operand, negative(adjoint), chosen)
             case Unary(op=UnaryOp.ABS):
-                self._require_real(expr.operand)
-                self.into(expr.operand, product(adjoint, _sign(expr.operand)), chosen)
+                require_real(expr.operand)
+                self.into(expr.operand, product(adjoint, sign(expr.operand)), chosen)
             case Cast():
-                self._require_real(expr.operand)
-                self.into(expr.operand, _cast(adjoint, expr.operand.dtype), chosen)
+                require_real(expr.operand)
+                self.into(expr.operand, cast(adjoint, expr.operand.dtype), chosen)
             case Select():
                 then = _both(chosen, expr.condition)
                 self.into(expr.then, adjoint, then)
@@ -143,15 +143,11 @@ class _Flow:
             case _:
                 raise NoDerivative(type(expr).__name__.lower())
 
-    def _require_real(self, expr: Expr) -> None:
-        if expr.dtype.is_complex:
-            raise NoDerivative("complex numbers")
-
     def _binary(  # noqa: C901 - one case an operator
         self, expr: Binary, adjoint: Expr, chosen: Expr | None
     ) -> None:
         left, right = expr.left, expr.right
-        self._require_real(expr)
+        require_real(expr)
         match expr.op:
             case BinaryOp.ADD:
                 self.into(left, adjoint, chosen)
@@ -192,21 +188,13 @@ class _Flow:
     def _power(
         self, power: Expr, base: Expr, exponent: Expr, adjoint: Expr, chosen: Expr | None
     ) -> None:
-        match exponent:
-            case Const(value=known):
-                less = _powered(power, base, Const(known.real - 1, exponent.dtype))
-            case _:
-                one = number(1.0, exponent.dtype)
-                less = _powered(power, base, difference(exponent, one))
-        self.into(base, product(adjoint, product(exponent, less)), chosen)
-        zero = number(0.0, power.dtype)
-        is_zero = Compare(CompareOp.EQ, base, number(0.0, base.dtype))
-        log = Call(MathFunc.LOG, (base,), base.dtype)
-        self.into(exponent, product(adjoint, where(is_zero, zero, product(power, log))), chosen)
+        by_base, by_exponent = power_partials(power, base, exponent)
+        self.into(base, product(adjoint, by_base), chosen)
+        self.into(exponent, product(adjoint, by_exponent), chosen)
 
     def _call(self, expr: Call, adjoint: Expr, chosen: Expr | None) -> None:
-        self._require_real(expr)
-        if expr.func in _STEPS:
+        require_real(expr)
+        if expr.func in STEPS:
             return
         if expr.func in (MathFunc.POWER,):
             self._power(expr, expr.args[0], expr.args[1], adjoint, chosen)
@@ -217,18 +205,38 @@ class _Flow:
             self.into(two, product(adjoint, one), chosen)
             self.into(three, adjoint, chosen)
             return
-        single = _SINGLE.get(expr.func)
+        single = SINGLE.get(expr.func)
         if single is not None:
             (operand,) = expr.args
             self.into(operand, single(adjoint, operand, expr), chosen)
             return
-        pair = _PAIRS.get(expr.func)
+        pair = PAIRS.get(expr.func)
         if pair is None:
             raise NoDerivative(f"`{expr.func.c_name}`")
         grown = pair(adjoint, *expr.args, expr)
         for operand, part in zip(expr.args, grown, strict=True):
             if part is not None:
                 self.into(operand, part, chosen)
+
+
+def power_partials(power: Expr, base: Expr, exponent: Expr) -> tuple[Expr, Expr]:
+    """Return the derivatives of `power`, which is `base**exponent`, by its operands."""
+    match exponent:
+        case Const(value=known):
+            less = _powered(power, base, Const(known.real - 1, exponent.dtype))
+        case _:
+            one = number(1.0, exponent.dtype)
+            less = _powered(power, base, difference(exponent, one))
+    zero = number(0.0, power.dtype)
+    is_zero = Compare(CompareOp.EQ, base, number(0.0, base.dtype))
+    log = Call(MathFunc.LOG, (base,), base.dtype)
+    return product(exponent, less), where(is_zero, zero, product(power, log))
+
+
+def require_real(expr: Expr) -> None:
+    """Refuse complex numbers."""
+    if expr.dtype.is_complex:
+        raise NoDerivative("complex numbers")
 
 
 def varies(expr: Expr, is_active: Callable[[str], bool]) -> bool:
@@ -242,7 +250,7 @@ def varies(expr: Expr, is_active: Callable[[str], bool]) -> bool:
             return False
         case Cast() if not (expr.dtype.is_float or expr.dtype.is_complex):
             return False
-        case Call() if expr.func in _STEPS:
+        case Call() if expr.func in STEPS:
             return False
         case _:
             parts = (p for p in _operands(expr))
@@ -272,11 +280,11 @@ def _both(one: Expr | None, other: Expr) -> Expr:
     return other if one is None else Binary(BinaryOp.AND, one, other, DType.BOOL)
 
 
-def _cast(value: Expr, dtype: DType) -> Expr:
+def cast(value: Expr, dtype: DType) -> Expr:
     return value if value.dtype is dtype else Cast(value, dtype)
 
 
-def _sign(value: Expr) -> Expr:
+def sign(value: Expr) -> Expr:
     zero, one = number(0.0, value.dtype), number(1.0, value.dtype)
     below = Compare(CompareOp.LT, value, zero)
     above = Compare(CompareOp.GT, value, zero)
@@ -296,7 +304,7 @@ def _powered(power: Expr, base: Expr, exponent: Expr) -> Expr:
     return Binary(BinaryOp.POW, base, exponent, power.dtype)
 
 
-_STEPS = frozenset(
+STEPS = frozenset(
     {
         *(MathFunc.FLOOR, MathFunc.CEIL, MathFunc.TRUNC, MathFunc.RINT, MathFunc.LOGB),
         *(MathFunc.ISNAN, MathFunc.ISINF, MathFunc.ISFINITE, MathFunc.SIGNBIT),
@@ -332,7 +340,7 @@ def _gauss(adjoint: Expr, x: Expr, sign: float) -> Expr:
     return _scaled(adjoint, sign * 2.0 / math.sqrt(math.pi), bell)
 
 
-_SINGLE: dict[MathFunc, _Single] = {
+SINGLE: dict[MathFunc, _Single] = {
     MathFunc.SQRT: lambda a, x, y: quotient(product(number(0.5, x.dtype), a), y),
     MathFunc.CBRT: lambda a, x, y: quotient(a, product(number(3.0, x.dtype), _square(y))),
     MathFunc.EXP: lambda a, x, y: product(a, y),
@@ -375,14 +383,14 @@ def _hypot(a: Expr, x: Expr, y: Expr, value: Expr) -> _Grown:
 
 
 def _copysign(a: Expr, x: Expr, y: Expr, value: Expr) -> _Grown:
-    return product(a, product(_sign(x), _sign(value))), None
+    return product(a, product(sign(x), sign(value))), None
 
 
 def _rest(a: Expr, x: Expr, y: Expr, value: Expr) -> _Grown:
     return a, negative(product(a, quotient(difference(x, value), y)))
 
 
-_PAIRS: dict[MathFunc, Callable[..., _Grown]] = {
+PAIRS: dict[MathFunc, Callable[..., _Grown]] = {
     MathFunc.ATAN2: _atan2,
     MathFunc.HYPOT: _hypot,
     MathFunc.COPYSIGN: _copysign,

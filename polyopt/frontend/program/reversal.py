@@ -7,21 +7,27 @@ Refuses: operations without a derivative, loops that data end, sizes that data d
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NoReturn
 
 import islpy as isl
 
-from polyopt.autodiff.activity import active_arrays
 from polyopt.autodiff.order import Adjoint, Step
 from polyopt.autodiff.reverse import Memory, Refused, Sweep, reverse
 from polyopt.autodiff.unread import unread
-from polyopt.dataclass import dataclass, replace
-from polyopt.errors import Loc
+from polyopt.dataclass import replace
 from polyopt.frontend.integers.affine_integers import TRUE, floordiv, minus, plus, times
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.control_flow import place_of
+from polyopt.frontend.program.differentiated_calls import (
+    Begun,
+    Question,
+    active_in,
+    beside,
+    copy_written,
+    no_derivative,
+    spread,
+)
 from polyopt.frontend.program.drafts import Draft, largest
-from polyopt.frontend.program.marks import Invocation, Mark, dynamic_params
+from polyopt.frontend.program.marks import Invocation, dynamic_params
 from polyopt.frontend.program.statement_domains import (
     Loop,
     Scope,
@@ -31,44 +37,10 @@ from polyopt.frontend.program.statement_domains import (
 )
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.values import Buffer, iterators
-from polyopt.ir.expr import BinaryOp, Const, Expr, Iter, Load, integer, loads, rewrite, substitute
+from polyopt.ir.expr import BinaryOp, Const, Expr, Iter, Load, integer, loads, substitute
 from polyopt.ir.names import params_of
 from polyopt.ir.scop import Reduction, Statement
 from polyopt.ir.types import DType
-
-
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """Where what a call does begins: its drafts, marks, memory, snapshots and place.
-
-    `copies` is a free place before it, for copies of arrays that it writes.
-    """
-
-    drafts: int
-    marks: int
-    buffers: int
-    snapshots: int
-    position: int
-    copies: int
-
-
-def begin(b: Builder, copies: int) -> Begun:
-    """Note that what follows is to be differentiated."""
-    drafts, marks = len(b.drafts), len(b.marks)
-    return Begun(drafts, marks, len(b.buffers), len(b.snapshots), b.position, copies)
-
-
-@dataclass(frozen=True, eq=False)
-class Question:
-    """What to differentiate: `results` by `inputs`, in a call at `loc`.
-
-    Arrays that are `wanted` are used afterwards, others that the call makes are not.
-    """
-
-    inputs: tuple[Buffer, ...]
-    results: tuple[Buffer, ...]
-    wanted: frozenset[str]
-    loc: Loc | None
 
 
 def gradients(
@@ -79,52 +51,9 @@ def gradients(
     `seed` fills memory for the derivative by each result.
     """
     own = range(begun.drafts, len(b.drafts))
-    copies = _copy_written(b, begun)
-    inputs, results = (
-        tuple(copies.get(buffer.name, buffer) for buffer in found)
-        for found in (asked.inputs, asked.results)
-    )
-    asked = replace(asked, inputs=inputs, results=results)
+    copies = copy_written(b, begun)
+    asked = asked.of_copies(copies)
     return _WayBack(b, begun, own, tuple(copies.values()), asked).emitted(seed)
-
-
-def _copy_written(b: Builder, begun: Begun) -> dict[str, Buffer]:
-    """Let the call write copies of what was there before it; return these."""
-    there = {buffer.name: buffer for buffer in b.buffers[: begun.buffers] if not buffer.faults}
-    own = range(begun.drafts, len(b.drafts))
-    written = dict.fromkeys(b.drafts[n].target.array for n in own)
-    copies: dict[str, Buffer] = {}
-    after = b.position
-    for name in written:
-        if name in there:
-            old = there[name]
-            copies[name] = b.new_buffer(f"{name}_copy", old.dtype, old.shape)
-    for n in own:
-        b.drafts[n] = _renamed(b.drafts[n], copies)
-    for number, (name, copy) in enumerate(copies.items()):
-        loops, index = b.fresh_loops(copy.shape)
-        target, value = (Load(array, index, copy.dtype) for array in (copy.name, name))
-        b.position = begun.copies + number  # the call's own places move behind these
-        b.emit(loops, target, value)
-    b.position = after
-    return copies
-
-
-def _renamed(draft: Draft, copies: Mapping[str, Buffer]) -> Draft:
-    """Return a draft that uses copies in place of arrays."""
-
-    def rule(part: Expr) -> Expr | None:
-        if not isinstance(part, Load) or part.array not in copies:
-            return None
-        index = tuple(rewrite(e, rule) for e in part.index)
-        return Load(copies[part.array].name, index, part.dtype)
-
-    if not copies:
-        return draft
-    target = rewrite(draft.target, rule)
-    assert isinstance(target, Load)
-    scope = replace(draft.scope, guard=rewrite(draft.scope.guard, rule))
-    return replace(draft, scope=scope, target=target, value=rewrite(draft.value, rule))
 
 
 class _WayBack:
@@ -153,17 +82,12 @@ class _WayBack:
     def emitted(self, seed: Callable[[Sequence[Buffer]], None]) -> list[Buffer]:
         """Emit everything; return the memory of the gradients."""
         b = self._b
-        self._spread()
+        spread(b, self._begun, self._own, len(self._copies), 2)
+        self._drafts = [b.drafts[n] for n in self._numbers]
         statements = self._statements(self._drafts)
         inputs = frozenset(buffer.name for buffer in self._asked.inputs)
         results = frozenset(buffer.name for buffer in self._asked.results)
-        marks = (mark.what for mark in b.marks[self._begun.marks :])
-        calls = [mark for mark in marks if isinstance(mark, Invocation)]
-        flows = [(frozenset(call.inputs), frozenset(call.outputs)) for call in calls]
-        active = active_arrays(statements, flows, inputs, results)
-        for call, (taken, given) in zip(calls, flows, strict=True):
-            if taken & active and given & active:
-                self._refuse(f"`{b.library[call.site].function}`", self._asked.loc)
+        active = active_in(b, self._begun, statements, inputs, results, self._asked.loc)
         self._refuse_loops()
         kinds = {buffer.name: buffer for buffer in b.buffers}
         for name in dict.fromkeys((*active, *inputs, *results)):
@@ -207,16 +131,13 @@ class _WayBack:
         """Refuse what data decide around statements: the end of loops, sizes inside of loops."""
         for mark in self._b.marks[self._begun.marks :]:
             if len(mark.scope.loops) > self._depth and not isinstance(mark.what, Invocation):
-                self._refuse(
+                no_derivative(
                     "a size or subscript that depends on data, inside of a loop,", self._asked.loc
                 )
         for draft in self._drafts:
             if any(loop.going is not None for loop in draft.scope.loops[self._depth :]):
                 hint = "let it run a known number of times, and choose by `np.where` inside"
-                self._refuse("a loop whose end depends on data", draft.loc, hint)
-
-    def _refuse(self, what: str, loc: Loc | None, hint: str | None = None) -> NoReturn:
-        refuse("PO0183", f"{what} has no derivative here", loc, hint)
+                no_derivative("a loop whose end depends on data", draft.loc, hint)
 
     def _leave_out_unread(self) -> None:
         """Drop what the call computes only for results that nobody wants."""
@@ -301,53 +222,15 @@ class _WayBack:
             shape.append(count)
             index.append(here)
         if dynamic_params(*shape):
-            self._refuse("a value that a size of data says how often to keep", draft.loc)
+            no_derivative("a value that a size of data says how often to keep", draft.loc)
         buffer = self._b.new_buffer(name, dtype, tuple(shape))
         return Load(buffer.name, tuple(index), dtype)
-
-    # -- places -----------------------------------------------------------------------------------
-
-    def _spread(self) -> None:
-        """Leave a free place before each place of the call."""
-        b, begun = self._b, self._begun
-        for n in self._own:
-            b.drafts[n] = replace(b.drafts[n], scope=self._apart(b.drafts[n].scope))
-        for n in range(begun.marks, len(b.marks)):
-            b.marks[n] = Mark(self._apart(b.marks[n].scope), b.marks[n].what)
-        for n in range(begun.snapshots, len(b.snapshots)):
-            b.snapshots[n] = replace(b.snapshots[n], scope=self._apart(b.snapshots[n].scope))
-        for buffer in b.buffers[begun.buffers :]:
-            if buffer.home is not None:
-                buffer.home = self._order(buffer.home)
-        self._drafts = [b.drafts[n] for n in self._numbers]
-        b.position = begun.position + len(self._copies) + 2 * (b.position - begun.position) + 2
-
-    def _apart(self, scope: Scope) -> Scope:
-        return replace(scope, order=self._order(scope.order))
-
-    def _order(self, order: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        first, start = 2 * self._depth, self._begun.position
-        if len(order) <= first:
-            return order
-        head = order[first]
-        if not isinstance(head, Const) or int(head.value.real) < start:
-            return order
-        renewed = list(order)
-        for place in range(first, len(order), 2):
-            part = order[place]
-            assert isinstance(part, Const)
-            base, moved = (start, len(self._copies)) if place == first else (0, 0)
-            renewed[place] = integer(base + moved + 2 * (int(part.value.real) - base) + 1)
-        return tuple(renewed)
 
     def _emit(self, sweep: Sweep) -> None:
         b = self._b
         for number, kept in sweep.saved.items():
             draft = self._drafts[number]
-            order = draft.scope.order
-            last = order[-1]
-            assert isinstance(last, Const)
-            scope = replace(draft.scope, order=(*order[:-1], integer(int(last.value.real) - 1)))
+            scope = beside(draft.scope, -1)
             b.drafts.append(Draft(scope, kept, draft.target, None, draft.loc, draft.text))
         b.drafts += [self._back(adjoint, b.position) for adjoint in sweep.adjoints]
         b.position += sweep.length

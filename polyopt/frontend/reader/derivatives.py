@@ -19,8 +19,10 @@ from polyopt.errors import Loc
 from polyopt.frontend.arithmetic.operators import describe
 from polyopt.frontend.numpy.call_arguments import Arguments
 from polyopt.frontend.program.builder import Builder
+from polyopt.frontend.program.differentiated_calls import Question, begin
+from polyopt.frontend.program.forward import tangents
 from polyopt.frontend.program.memory import buffers_read, is_whole, plain, settled, store, stored
-from polyopt.frontend.program.reversal import Question, begin, gradients
+from polyopt.frontend.program.reversal import gradients
 from polyopt.frontend.reader.closures import Closure, bind_arguments
 from polyopt.frontend.syntax.pysource import read_function
 from polyopt.frontend.values.codes import refuse
@@ -86,8 +88,6 @@ def differentiated(
     args = replace(args, loc=_place(b, wanted, args.loc))
     given, bars = _given(wanted, args)
     names = _parameters(wanted, tuple(given), args.loc)
-    copies = b.position
-    b.advance()
     inputs: dict[str, list[Buffer]] = {}
     for name in names:
         others = [value for other, value in given.items() if other != name]
@@ -95,6 +95,12 @@ def differentiated(
         if not _is_structure(given[name]):
             _require_float(given[name], name, args.loc)
         given[name] = _variables(b, given[name], name, inputs[name], others, args.loc)
+    buffers = [buffer for name in names for buffer in inputs[name]]
+    dots: list[Buffer] = []
+    if wanted.mode == "jvp":
+        dots = _tangents_given(b, [given[name] for name in names], buffers, bars, args.loc)
+    copies = b.position
+    b.advance()
     begun = begin(b, copies)
     value = inline(Arguments(args.name, (), given, args.loc))
     results: list[Buffer] = []
@@ -102,10 +108,12 @@ def differentiated(
         results = [_written(given, name, args.loc) for name in wanted.of]
     else:
         value = _result(b, value, wanted, results, args.loc)
-    wrt = [buffer for name in names for buffer in inputs[name]]
+    if wanted.mode == "jvp":
+        asked = Question(tuple(buffers), tuple(results), frozenset(), args.loc)
+        return _forward(b, wanted, value, tangents(b, begun, asked, dots))
     seeds = [None] * len(results) if wanted.mode != "vjp" else _seeds(bars, len(results), args.loc)
     used = _arrays_of(value) if wanted.mode == "value_and_grad" else frozenset[str]()
-    asked = Question(tuple(wrt), tuple(results), used, args.loc)
+    asked = Question(tuple(buffers), tuple(results), used, args.loc)
     found = gradients(b, begun, asked, lambda at: _seed(b, at, seeds, args.loc))
     views = [as_value(view_of(buffer)) for buffer in found]
     if wanted.is_flat:
@@ -141,7 +149,7 @@ def _given(wanted: Derived, args: Arguments) -> tuple[dict[str, Value], tuple[Va
     signature = _signature(wanted.function)
     values, keywords = list(args.values), dict(args.keywords)
     bars: list[Value] = []
-    if wanted.mode == "vjp":
+    if wanted.mode in ("vjp", "jvp"):
         count = len(signature.parameters)
         bars = values[count:]
         del values[count:]
@@ -267,19 +275,70 @@ def _result(
     b: Builder, value: Value, wanted: Derived, found: list[Buffer], loc: Loc | None
 ) -> Value:
     """Return what the function returns in memory of its own, added to `found`."""
-    if wanted.mode == "vjp" and isinstance(value, Sequence):
+    is_any = wanted.mode in ("vjp", "jvp")
+    if is_any and isinstance(value, Sequence):
         kept = tuple(_result(b, item, wanted, found, loc) for item in value.items)
         return replace(value, items=kept)
     if isinstance(value, Tensor | Number):
         value = settled(b, value)
     is_float = isinstance(value, Tensor | Number) and value.dtype.is_float
-    if not is_float or (wanted.mode != "vjp" and not isinstance(value, Number)):
+    if not is_float or not (is_any or isinstance(value, Number)):
         hint = "return one number, such as a loss; `po.vjp` takes arrays and what is written"
         refuse("PO0184", f"cannot differentiate the result, {describe(value)}", loc, hint)
     assert isinstance(value, Tensor | Number)
     held = stored(b, as_tensor(value), "value" if isinstance(value, Number) else "result")
     found.append(_buffer_of(held))
     return as_value(held)
+
+
+def _tangents_given(
+    b: Builder,
+    variables: Items[Value],
+    inputs: Items[Buffer],
+    given: Items[Value],
+    loc: Loc | None,
+) -> list[Buffer]:
+    """Return memory with the tangent of each input; `given` are those of the arguments."""
+    if len(given) != len(variables):
+        refuse("PO0184", f"{len(given)} tangents are given for {len(variables)} arguments", loc)
+    listed: list[Value] = []
+    for variable, value in zip(variables, given, strict=True):
+        listed += _matched(variable, value, loc)
+    found: list[Buffer] = []
+    for whole, value in zip(inputs, listed, strict=True):
+        dot = b.new_buffer(f"{whole.name}_dot", whole.dtype, whole.shape)
+        _fill(b, dot, value, "a tangent", loc)
+        found.append(dot)
+    return found
+
+
+def _matched(variable: Value, value: Value, loc: Loc | None) -> list[Value]:
+    """Return the parts of a tangent that belong to floats of an argument, in order."""
+    match variable, value:
+        case Sequence(items=own), Sequence(items=items) if len(own) == len(items):
+            pairs = list(zip(own, items, strict=True))
+        case Known(value=Record(fields=own)), Known(value=Record(fields=fields)) if (
+            own.keys() == fields.keys()
+        ):
+            pairs = [(part, fields[name]) for name, part in own.items()]
+        case _ if _is_structure(variable):
+            refuse("PO0184", "a tangent has another structure than its argument", loc)
+        case _:
+            return [value] if _is_float(variable) else []
+    return [part for one, other in pairs for part in _matched(one, other, loc)]
+
+
+def _forward(
+    b: Builder, wanted: Derived, value: Value, found: tuple[list[Buffer], list[Buffer]]
+) -> Value:
+    """Return values and tangents of results, in the structure of these."""
+    values, dots = ([as_value(view_of(buffer)) for buffer in part] for part in found)
+    if wanted.is_flat:
+        return Sequence((*values, *dots))
+    if wanted.of:
+        value, dotted = (Sequence(tuple(part)) for part in (values, dots))
+        return Sequence((value, dotted) if len(values) > 1 else (values[0], dots[0]))
+    return Sequence((_like(value, iter(values)), _like(value, iter(dots))))
 
 
 def _seeds(bars: tuple[Value, ...], count: int, loc: Loc | None) -> list[Value | None]:
@@ -301,14 +360,19 @@ def _seed(
     """Emit what the way back starts from: the derivative by each result."""
     for adjoint, seed in zip(adjoints, seeds, strict=True):
         value: Value = Number(Const(1.0, adjoint.dtype), False) if seed is None else seed
-        match value:
-            case Known(value=bool() | int() | float() as known):
-                value = Number(Const(float(known), adjoint.dtype), True)
-            case _:
-                pass
-        if not isinstance(value, Tensor | Number):
-            refuse("PO0184", f"an adjoint is {describe(value)}", loc)
-        store(b, view_of(adjoint), as_tensor(value), loc)
+        _fill(b, adjoint, value, "an adjoint", loc)
+
+
+def _fill(b: Builder, buffer: Buffer, value: Value, what: str, loc: Loc | None) -> None:
+    """Store an adjoint or a tangent."""
+    match value:
+        case Known(value=bool() | int() | float() as known):
+            value = Number(Const(float(known), buffer.dtype), True)
+        case _:
+            pass
+    if not isinstance(value, Tensor | Number):
+        refuse("PO0184", f"{what} is {describe(value)}", loc)
+    store(b, view_of(buffer), as_tensor(value), loc)
 
 
 def _like(value: Value, gained: Any) -> Value:  # noqa: ANN401
