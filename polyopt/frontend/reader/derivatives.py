@@ -24,6 +24,7 @@ from polyopt.frontend.program.forward import tangents
 from polyopt.frontend.program.memory import buffers_read, is_whole, plain, settled, store, stored
 from polyopt.frontend.program.reversal import gradients
 from polyopt.frontend.reader.closures import Closure, bind_arguments
+from polyopt.frontend.subscripts.masks import plain as picked
 from polyopt.frontend.syntax.pysource import read_function
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.derived import Derived
@@ -279,6 +280,7 @@ def _result(
     if is_any and isinstance(value, Sequence):
         kept = tuple(_result(b, item, wanted, found, loc) for item in value.items)
         return replace(value, items=kept)
+    value = picked(b, value)
     if isinstance(value, Tensor | Number):
         value = settled(b, value)
     is_float = isinstance(value, Tensor | Number) and value.dtype.is_float

@@ -285,7 +285,7 @@ FRONTEND: dict[str, Entry] = {
         "differentiate by other parameters, or write it with NumPy operations and loops",
     ),
     "PO0184": Entry(
-        "the result to differentiate is no floating-point number, or not as many as adjoints",
+        "results that are no floating-point numbers; too few or too many adjoints or tangents",
         "po.grad(f) where f returns an array",
         "return one number, such as a loss; `po.vjp` takes arrays, one adjoint for each result",
     ),
