@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "api": "Kernel kernel load_schedule",
+    "batched": "vmap",
     "compiled": "CompiledKernel",
     "derivatives": "grad jvp value_and_grad vjp",
     "targets": "FpMode Machine Options Target detect_machine",
@@ -45,6 +46,7 @@ _HOMES = {
 
 if TYPE_CHECKING:
     from polyopt.api import Kernel, kernel, load_schedule
+    from polyopt.batched import vmap
     from polyopt.compiled import CompiledKernel
     from polyopt.derivatives import grad, jvp, value_and_grad, vjp
     from polyopt.errors import (
@@ -212,6 +214,7 @@ __all__ = [
     "u64",
     "value_and_grad",
     "vjp",
+    "vmap",
 ]
 
 

@@ -8,7 +8,7 @@ function, and writes the statements of the reverse sweep behind those of the fun
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -105,14 +105,19 @@ class DerivativeKernel(Kernel[..., Any]):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Return the derivative at these arguments."""
         __tracebackhide__ = True
-        mode, _, by, _ = self._derives
         found = super().__call__(*args, **kwargs)
+        mode, _, by, _ = self._derives
+        if mode in ("grad", "vjp") and by == 0 and args and type(args[0]) is np.ndarray:
+            return found
+        values = self._parameters.bind(args, kwargs)
+        return self.shaped(found, dict(zip(self._parameters.names, values, strict=True)))
+
+    def shaped(self, found: Any, given: Mapping[str, object]) -> Any:  # noqa: ANN401
+        """Return what a call found, all in one tuple, in the structure of its arguments."""
+        mode, _, by, _ = self._derives
         if mode == "jvp":
             half = len(found) // 2
             return found if half == 1 else (found[:half], found[half:])
-        if mode != "value_and_grad" and by == 0 and args and type(args[0]) is np.ndarray:
-            return found
-        given = dict(zip(self._parameters.names, self._parameters.bind(args, kwargs), strict=True))
         flat = iter(found if isinstance(found, tuple) else (found,))
         value = [next(flat)] if mode == "value_and_grad" else []
         names = self._parameters.names
@@ -175,22 +180,10 @@ def _wrapper(
     mode: str, function: Callable[..., Any], by: object, of: tuple[str, ...]
 ) -> Callable[..., Any]:
     """Return a Python function whose text asks for the derivative."""
-    parameters = list(inspect.signature(function, follow_wrapped=False).parameters.values())
     scope: dict[str, object] = {"_derivative": derivative, "_function": function}
-    taken = [parameter.name for parameter in parameters]
-    shown: list[str] = []
+    shown, given = parameter_texts(function, scope)
+    taken = [*inspect.signature(function, follow_wrapped=False).parameters]
     bars: list[str] = []
-    given: list[str] = []
-    for parameter in parameters:
-        text = parameter.name
-        if parameter.default is not parameter.empty:
-            scope[f"_default_{parameter.name}"] = parameter.default
-            text += f"=_default_{parameter.name}"
-        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in shown:
-            shown.append("*")
-        shown.append(text)
-        is_named = parameter.kind is parameter.KEYWORD_ONLY
-        given.append(f"{parameter.name}={parameter.name}" if is_named else parameter.name)
     if mode in ("vjp", "jvp"):
         for name in _directions(mode, by, of, taken):
             bars.append(unused_name(name, (*taken, *bars)))
@@ -200,15 +193,49 @@ def _wrapper(
         shown[place:place] = bars
         count = len([text for text in given if "=" not in text])
         given[count:count] = bars
+    asked = ", ".join(("_function", repr(mode), repr(by), repr(of), *given))
+    made = standing_for(function, mode, shown, f"_derivative({asked})", scope)
+    made.__doc__ = f"Return the derivative of `{getattr(function, '__name__', 'kernel')}`."
+    return made
+
+
+def parameter_texts(
+    function: Callable[..., Any], scope: dict[str, object]
+) -> tuple[list[str], list[str]]:
+    """Return a function's parameters as a `def` shows them, and as arguments that pass them on.
+
+    `scope` gets the defaults that the first ones name.
+    """
+    shown: list[str] = []
+    given: list[str] = []
+    for parameter in inspect.signature(function, follow_wrapped=False).parameters.values():
+        text = parameter.name
+        if parameter.default is not parameter.empty:
+            scope[f"_default_{parameter.name}"] = parameter.default
+            text += f"=_default_{parameter.name}"
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in shown:
+            shown.append("*")
+        shown.append(text)
+        is_named = parameter.kind is parameter.KEYWORD_ONLY
+        given.append(f"{parameter.name}={parameter.name}" if is_named else parameter.name)
+    return shown, given
+
+
+def standing_for(
+    function: Callable[..., Any],
+    mode: str,
+    shown: Sequence[str],
+    result: str,
+    scope: dict[str, object],
+) -> Callable[..., Any]:
+    """Return a Python function of the parameters `shown` that returns `result`, a text."""
     of_what = getattr(function, "__name__", "")
     name = f"{mode}_of_{of_what if of_what.isidentifier() else 'kernel'}"  # a lambda has none
-    asked = ", ".join(("_function", repr(mode), repr(by), repr(of), *given))
-    text = f"def {name}({', '.join(shown)}):\n    return _derivative({asked})\n"
+    text = f"def {name}({', '.join(shown)}):\n    return {result}\n"
     file = f"<polyopt {hex_digest(text.encode(), 8)} of {name}>"
     made = function_of_text(text, name, file, scope)
     made.__module__ = function.__module__
-    vars(made)["derivative_of"] = function  # what uses the arguments
-    made.__doc__ = f"Return the derivative of `{getattr(function, '__name__', 'kernel')}`."
+    vars(made)["stands_for"] = function  # what uses the arguments
     return made
 
 

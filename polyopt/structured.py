@@ -118,7 +118,7 @@ def _require_reading(function: Callable[..., Any], name: str) -> None:
     from polyopt.frontend.syntax.list_usage import other_use
     from polyopt.frontend.syntax.pysource import read_function
 
-    found = read_function(getattr(function, "derivative_of", function))
+    found = read_function(getattr(function, "stands_for", function))
     use = other_use(found.tree, name)
     if use is not None:
         raise ArgumentError(

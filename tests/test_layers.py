@@ -80,6 +80,7 @@ LAYERS: dict[str, set[str]] = {
         "schedule", "targets", "pipeline", "specialize", "aliasing", "building", "compiled",
         "explaining", "hosting", "report", "tuning", "verifying", "structured",
     },
+    "batched": {"api", "derivatives", "errors", "frontend", "targets"},
     "derivatives": {
         "api", "autodiff", "capture", "errors", "frontend", "structured", "targets",
     },

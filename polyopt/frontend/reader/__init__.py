@@ -9,6 +9,7 @@ from polyopt.late import names_of
 if TYPE_CHECKING:
     from polyopt.frontend.reader import (
         assertions,
+        batching,
         branches,
         derivatives,
         filtered_comprehensions,
@@ -20,6 +21,7 @@ else:
         __name__,
         {
             "assertions": "",
+            "batching": "",
             "branches": "",
             "derivatives": "",
             "filtered_comprehensions": "",
@@ -30,6 +32,7 @@ else:
 
 __all__ = [
     "assertions",
+    "batching",
     "branches",
     "derivatives",
     "filtered_comprehensions",

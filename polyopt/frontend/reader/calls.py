@@ -31,7 +31,7 @@ from polyopt.frontend.syntax.pysource import is_inlinable, is_installed, read_fu
 from polyopt.frontend.syntax.warning_settings import SILENT_CALLS
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.constants import as_sequence, nested
-from polyopt.frontend.values.derived import MAKERS, Derived, derivative
+from polyopt.frontend.values.derived import MAKERS, Derived, Mapped, derivative, examples
 from polyopt.frontend.values.records import Bound
 from polyopt.frontend.values.values import Known, Method, Number, Sequence, Tensor, Value, as_value
 from polyopt.frontend.variables.alternatives import exactly
@@ -84,7 +84,11 @@ def _call_known(  # noqa: C901  one case per kind of object
         return call_value(b, frame, Known(known.function), own, node)
     if isinstance(known, Derived) or known is derivative:
         return _differentiated(b, frame, known, args, node)
+    if isinstance(known, Mapped) or known is examples:
+        return _over_examples(b, frame, known, args, node)
     if isinstance(known, FunctionType) and known in MAKERS:
+        if MAKERS[known] == "vmap":
+            return frontend.reader.batching.mapped(args)
         return frontend.reader.derivatives.derived(MAKERS[known], args)
     made = made_object(known, args)
     if made is not None:
@@ -114,6 +118,19 @@ def _differentiated(
     else:
         wanted, args = frontend.reader.derivatives.called(args)
     return frontend.reader.derivatives.differentiated(
+        b, wanted, args, lambda own: call_value(b, frame, wanted.function, own, node)
+    )
+
+
+def _over_examples(
+    b: Builder, frame: Frame, known: object, args: Arguments, node: ast.Call
+) -> Value:
+    """Return what a function gives for all examples."""
+    if isinstance(known, Mapped):
+        wanted = known
+    else:
+        wanted, args = frontend.reader.batching.called(args)
+    return frontend.reader.batching.over_examples(
         b, wanted, args, lambda own: call_value(b, frame, wanted.function, own, node)
     )
 

@@ -181,24 +181,34 @@ def collected(b: Builder, value: Iterated, kind: DType | None, loc: Loc | None) 
     """Return the items as an array, filled by a loop."""
     loops, index = b.fresh_loops((value.count,))
     if not loops:
-        element = _element(b, value.item(ZERO), loc)
-        return _row(b, value, element, kind, ZERO, loc)
+        element = element_of(b, value.item(ZERO), loc)
+        return kept_row(b, value.count, element, ZERO, loc, kind=kind)
     with b.loop(loops[0]):
-        element = _element(b, value.item(index[0]), loc)
-        return _row(b, value, element, kind, index[0], loc)
+        element = element_of(b, value.item(index[0]), loc)
+        return kept_row(b, value.count, element, index[0], loc, kind=kind)
 
 
-def _element(b: Builder, value: Value, loc: Loc | None) -> Tensor:
+def element_of(b: Builder, value: Value, loc: Loc | None) -> Tensor:
+    """Return an item of an array as an array itself."""
     if isinstance(value, Iterated):
         return collected(b, value, None, loc)
     return forced(b, as_tensor(settled(b, array_or_number(b, value, loc))))
 
 
-def _row(
-    b: Builder, value: Iterated, element: Tensor, kind: DType | None, place: Expr, loc: Loc | None
+def kept_row(
+    b: Builder,
+    count: Expr,
+    element: Tensor,
+    place: Expr,
+    loc: Loc | None,
+    axis: int = 0,
+    kind: DType | None = None,
 ) -> Tensor:
-    """Store the element that belongs to `place` and return the whole array."""
-    shape = (value.count, *element.shape)
+    """Store the element that belongs to `place` of `count` along an axis; return the whole array.
+
+    Unless `place` is 0, the innermost loop runs over all places.
+    """
+    shape = (*element.shape[:axis], count, *element.shape[axis:])
     is_filled = place != ZERO
     whole = view_of(b.new_buffer("items", kind or element.dtype, shape, around=is_filled))
     assert whole.view is not None
@@ -206,6 +216,6 @@ def _row(
         whole.view.buffer.weak = element.weak
         if element.dtype.is_integer and (kind is None or kind.is_integer):
             b.ranges[whole.view.buffer.name] = range_of(element.at(()), b.span_of)
-    row = remapped(whole, element.shape, lambda inner: (place, *inner))
+    row = remapped(whole, element.shape, lambda i: (*i[:axis], place, *i[axis:]))
     store(b, row, element, loc)
     return replace(whole, shape=shape)

@@ -69,6 +69,7 @@ CODES: dict[str, str] = {
     "PO0183": "an operation without a derivative",
     "PO0184": "the result to differentiate is no floating-point number",
     "PO0185": "an argument to differentiate by is no floating-point number or array",
+    "PO0186": "axes of `po.vmap` do not fit the arguments or results",
 }
 
 

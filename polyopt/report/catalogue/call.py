@@ -138,6 +138,11 @@ CALL: dict[str, Entry] = {
         'po.grad(loss, "weight") of a function with the parameter `weights`',
         "name a parameter, or give its position; leave POLYOPT_DISABLE unset",
     ),
+    "PO0230": Entry(
+        "`po.vmap` with axes for parameters that the function has not",
+        "po.vmap(f, in_axes=(0, 0)) of a function with one parameter",
+        "give an axis for each parameter, or a dict of names; None for what all examples share",
+    ),
     "PO0231": Entry(
         "a subscript found while the kernel ran is outside its array (an IndexError)",
         "y[i] = x[index[i]], where index holds a number that x has no element for",

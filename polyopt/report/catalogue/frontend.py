@@ -294,4 +294,9 @@ FRONTEND: dict[str, Entry] = {
         "po.grad(loss, 1)(weights, labels), where labels are integers",
         "differentiate by numbers and arrays of floats; convert with `.astype(float)`",
     ),
+    "PO0186": Entry(
+        "`po.vmap` with axes that do not fit the arguments or results",
+        "po.vmap(np.sum)(3.0), po.vmap(f, out_axes=(0, 0)) of a function with one result",
+        "give an axis for each parameter, None for what all examples share; numbers are shared",
+    ),
 }
