@@ -97,6 +97,21 @@ class Instances:
             return False
         return not self._later(user, use, writer, write).is_empty()
 
+    def is_written_before(
+        self, reader: int, read: Load, writes: Sequence[tuple[int, Load]], length: int
+    ) -> bool:
+        """Tell whether every instance reads what one of `writes` wrote for certain before.
+
+        The times of both agree in the first `length` places.
+        """
+        left = self.statements[reader].domain
+        for writer, target in writes:
+            statement = self.statements[writer]
+            if statement.guard is None and self._is_exact(writer, target):
+                before = self._later(writer, target, reader, read)
+                left = left.subtract(before.intersect(self._same(writer, reader, length)).range())
+        return left.is_empty()
+
     def may_be_same(self, number: int, one: Load, two: Load) -> bool:
         """Tell whether an instance of a statement may use one element as both."""
         if one.array != two.array:

@@ -132,21 +132,9 @@ class Order:
         """Return the elements that a statement reads, adds to and writes."""
         statement = self._statements[n]
         target = statement.target
-        adds = n in self._extrema or (n not in self._restored and self._adds_only(n))
+        adds = n in self._extrema or (n not in self._restored and adds_only(statement))
         found = [(load, _READ) for load in loads(statement.value) if load != target or not adds]
         return [(target, _ADD if adds else _WRITE), *found]
-
-    def _adds_only(self, n: int) -> bool:
-        """Tell whether a statement only adds to its target."""
-        statement = self._statements[n]
-        match statement.value:
-            case Binary(op=BinaryOp.ADD, left=left, right=right):
-                own, rest = (left, right) if left == statement.target else (right, left)
-            case Binary(op=BinaryOp.SUB, left=own, right=rest):
-                pass
-            case _:
-                return False
-        return own == statement.target and statement.target not in loads(rest)
 
     def placed(self, steps: Sequence[Steps]) -> tuple[tuple[Adjoint, ...], int]:
         """Return the steps with their places in the order, and how many places there are.
@@ -235,6 +223,18 @@ class Order:
             found.append(depth)
             known.add(iters[depth])
         return tuple(found)
+
+
+def adds_only(statement: Statement) -> bool:
+    """Tell whether a statement only adds to its target."""
+    match statement.value:
+        case Binary(op=BinaryOp.ADD, left=left, right=right):
+            own, rest = (left, right) if left == statement.target else (right, left)
+        case Binary(op=BinaryOp.SUB, left=own, right=rest):
+            pass
+        case _:
+            return False
+    return own == statement.target and statement.target not in loads(rest)
 
 
 def _shift(name: str, part: Expr, index: Sequence[Expr]) -> Expr | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import islpy as isl
 
 from polyopt.autodiff.order import Adjoint, Step
+from polyopt.autodiff.private import expansions
 from polyopt.autodiff.reverse import Memory, Refused, Sweep, reverse
 from polyopt.autodiff.unread import unread
 from polyopt.dataclass import replace
@@ -26,7 +27,8 @@ from polyopt.frontend.program.differentiated_calls import (
     no_derivative,
     spread,
 )
-from polyopt.frontend.program.drafts import Draft, largest
+from polyopt.frontend.program.drafts import Draft
+from polyopt.frontend.program.expansion import counted, expand, expandable
 from polyopt.frontend.program.marks import Invocation, dynamic_params
 from polyopt.frontend.program.statement_domains import (
     Loop,
@@ -84,6 +86,7 @@ class _WayBack:
         b = self._b
         spread(b, self._begun, self._own, len(self._copies), 2)
         self._drafts = [b.drafts[n] for n in self._numbers]
+        self._expand()
         statements = self._statements(self._drafts)
         inputs = frozenset(buffer.name for buffer in self._asked.inputs)
         results = frozenset(buffer.name for buffer in self._asked.results)
@@ -105,6 +108,20 @@ class _WayBack:
             self._emit(sweep)
             self._leave_out_unread()
         return [self._adjoints[buffer.name] for buffer in self._asked.inputs]
+
+    def _expand(self) -> None:
+        """Give temporaries elements of their own in loops that nothing else orders."""
+        b = self._b
+        if b.scout:
+            return
+        own = b.buffers[self._begun.buffers :]
+        kept = {buffer.name for buffer in (*self._asked.inputs, *self._asked.results)}
+        kept |= self._asked.wanted | {copy.name for copy in self._copies}
+        names = expandable(b, self._begun, own, self._numbers) - kept
+        if names:
+            found = expansions(self._statements(self._drafts), self._depth, names)
+            expand(b, self._own, {buffer.name: buffer for buffer in own}, found)
+            self._drafts = [b.drafts[n] for n in self._numbers]
 
     def _sweep(
         self,
@@ -202,29 +219,12 @@ class _WayBack:
     def _kept(self, number: int, name: str, dtype: DType, without: frozenset[str]) -> Load:
         """Return an element of new memory with one for each instance of a statement."""
         draft = self._drafts[number]
-        around = [*self._b.scope.loops]
-        shape: list[Expr] = []
-        index: list[Expr] = []
-        for loop in draft.scope.loops[self._depth :]:
-            if loop.iter in without:
-                continue
-            step = abs(loop.step)
-            here, count = (
-                minus(end, start) if loop.step > 0 else minus(start, end)
-                for start, end in ((loop.lower, Iter(loop.iter)), (loop.lower, loop.upper))
-            )
-            if step > 1:
-                here, count = floordiv(here, integer(step)), plus(count, step - 1)
-                count = floordiv(count, integer(step))
-            for outer in reversed(around):
-                count = largest(count, outer, draft.loc)
-            around.append(loop)
-            shape.append(count)
-            index.append(here)
+        loops = [loop for loop in draft.scope.loops[self._depth :] if loop.iter not in without]
+        shape, index = counted(self._b.scope.loops, loops, draft.loc)
         if dynamic_params(*shape):
             no_derivative("a value that a size of data says how often to keep", draft.loc)
-        buffer = self._b.new_buffer(name, dtype, tuple(shape))
-        return Load(buffer.name, tuple(index), dtype)
+        buffer = self._b.new_buffer(name, dtype, shape)
+        return Load(buffer.name, index, dtype)
 
     def _emit(self, sweep: Sweep) -> None:
         b = self._b
