@@ -21,6 +21,7 @@ from polyopt.ir.affine import condition_set, param_space
 from polyopt.ir.clock import checkpoint
 from polyopt.ir.expr import Expr
 from polyopt.ir.isl_ast import condition_expr
+from polyopt.ir.names import params_of
 from polyopt.ir.program import Require
 from polyopt.ir.source import Check, Fault
 
@@ -86,6 +87,25 @@ def context_of(context: isl.Set, checks: tuple[Check, ...], params: tuple[str, .
         passing = condition_set(check.condition, param_space(params)).intersect(context)
         result = result.intersect(passing.coalesce().simple_hull().to_set())
     return result.coalesce().remove_redundancies()
+
+
+def demanded(demands: Sequence[Demand], params: tuple[str, ...], context: isl.Set) -> isl.Set:
+    """Return what demands on `params` tell of these, as one conjunction, while a call is read."""
+    names, result = frozenset(params), context
+    seen: set[tuple[Scope, Expr]] = set()
+    for demand in demands:
+        key = (demand.scope, demand.condition)
+        if key in seen or is_dynamic(demand) or not is_affine(demand.condition):
+            continue
+        seen.add(key)
+        if not params_of((*scope_exprs(demand.scope), demand.condition)) <= names:
+            continue
+        violated = demand.scope.under(negated(demand.condition))
+        bad = domain_of(violated, params, "D").params().intersect(result)
+        if not bad.is_empty():
+            passing = result.subtract(bad).coalesce().simple_hull().to_set()
+            result = result.intersect(passing)
+    return result
 
 
 def passing_of(

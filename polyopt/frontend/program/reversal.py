@@ -17,6 +17,7 @@ from polyopt.autodiff.unread import unread
 from polyopt.dataclass import replace
 from polyopt.frontend.integers.affine_integers import TRUE, floordiv, minus, plus, times
 from polyopt.frontend.program.builder import Builder
+from polyopt.frontend.program.checks import demanded
 from polyopt.frontend.program.control_flow import place_of
 from polyopt.frontend.program.differentiated_calls import (
     Begun,
@@ -186,7 +187,8 @@ class _WayBack:
             exprs += [*scope_exprs(draft.scope), *(part for load in found for part in load.index)]
         exprs += [e for buffer in self._b.buffers if buffer.name in used for e in buffer.shape]
         params = self._params = tuple(sorted(params_of(exprs)))
-        self._sizes = size_context(params, (*self._b.sizes, *self._b.required))
+        sizes = size_context(params, (*self._b.sizes, *self._b.required))
+        self._sizes = demanded(self._b.demands, params, sizes)
         return [self._statement(f"S{n}", draft) for n, draft in enumerate(drafts)]
 
     def _statement(self, name: str, draft: Draft) -> Statement:
