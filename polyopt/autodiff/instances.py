@@ -40,6 +40,10 @@ class Instances:
                     pairs[writer] = found
         return frozenset(writer for writer in pairs if not self._earlier(pairs, writer).is_empty())
 
+    def later(self, first: tuple[int, Load], second: tuple[int, Load]) -> isl.Map:
+        """Return instances of one statement, with later ones of another at the same element."""
+        return self._later(*first, *second)
+
     def _later(
         self, one: int, first: Load, two: int, second: Load, or_same: bool = False
     ) -> isl.Map:
@@ -55,17 +59,18 @@ class Instances:
         """Return the pairs of a reader and `writer` without those with another write between."""
         found = pairs[writer]
         target = self.statements[writer].target
-        if not self._is_exact(writer, target):
+        if not self.is_exact(writer, target):
             return found
         for other, before in pairs.items():
             statement = self.statements[other]
-            if statement.guard is not None or not self._is_exact(other, statement.target):
+            if statement.guard is not None or not self.is_exact(other, statement.target):
                 continue
             again = self._later(other, statement.target, writer, target)
             found = found.subtract(before.apply_range(again))
         return found
 
-    def _is_exact(self, number: int, load: Load) -> bool:
+    def is_exact(self, number: int, load: Load) -> bool:
+        """Tell whether an element is known for certain in every instance of a statement."""
         return covering_map(self.statements[number].domain, load.array, load.index)[1]
 
     def is_value_read(self, writer: int, reads: Sequence[tuple[int, Load]]) -> bool:
@@ -77,11 +82,11 @@ class Instances:
             for other, statement in enumerate(self.statements)
             if statement.target.array == write.array
             and statement.guard is None
-            and self._is_exact(other, statement.target)
+            and self.is_exact(other, statement.target)
         ]
         for reader, read in own:
             found = self._later(writer, write, reader, read)
-            for other, target in between if self._is_exact(writer, write) else ():
+            for other, target in between if self.is_exact(writer, write) else ():
                 if found.is_empty():
                     break
                 before = self._later(writer, write, other, target)
@@ -107,7 +112,7 @@ class Instances:
         left = self.statements[reader].domain
         for writer, target in writes:
             statement = self.statements[writer]
-            if statement.guard is None and self._is_exact(writer, target):
+            if statement.guard is None and self.is_exact(writer, target):
                 before = self._later(writer, target, reader, read)
                 left = left.subtract(before.intersect(self._same(writer, reader, length)).range())
         return left.is_empty()

@@ -16,6 +16,7 @@ from functools import cached_property
 
 import islpy as isl
 
+from polyopt.autodiff.definers import definers
 from polyopt.autodiff.instances import Instances
 from polyopt.autodiff.order import Adjoint, Bounds, Order, Step, Steps
 from polyopt.autodiff.partials import (
@@ -60,12 +61,14 @@ class Sweep:
 
     `saved` maps statements to where the element goes that they overwrite.  The adjoints of the
     arrays `defined` get all of their elements here; those of others have to be there before.
+    Adjoints in `redefined` may be set to zero where nobody reads it.
     """
 
     saved: Mapping[int, Load]
     adjoints: tuple[Adjoint, ...]
     length: int
     defined: frozenset[str]
+    redefined: frozenset[str]
 
 
 Keep = Callable[[int, str, DType, frozenset[str]], Load]
@@ -170,11 +173,12 @@ class _Reversal:
             if found:
                 steps.append((n, found))
         steps, defined = self._defining(steps)
+        steps, redefined = self._redefining(steps, rules)
         changed = self._active | {self._target(n).array for n in restored}
         order = Order(
             self._instances, self._depth, changed, restored, self._extrema, self._memory.bounds
         )
-        return Sweep(saved, *order.placed(steps), defined)
+        return Sweep(saved, *order.placed(steps), defined, redefined)
 
     # -- what a statement's adjoint computes ------------------------------------------------------
 
@@ -399,6 +403,36 @@ class _Reversal:
             found[number] = Step(step.target, step.value.right)
             defined.add(array)
         return renewed, frozenset(defined)
+
+    def _redefining(
+        self, steps: Sequence[Steps], rules: Mapping[int, _Rule]
+    ) -> tuple[list[Steps], frozenset[str]]:
+        """Let sums define adjoints of temporaries that have been zero since their last use."""
+        temporaries = self._active - frozenset(self._results) - frozenset(self._inputs)
+        reads = [(n, load) for n, rule in rules.items() for load, _ in rule.gains]
+        plain = [n for n, rule in rules.items() if self._replaces(n, rule)]
+        found = definers(self._instances, temporaries, reads, plain)
+        renewed: list[Steps] = []
+        for n, own in steps:
+            targets = {self._adjoint(load) for m, load in found if m == n}
+            changed = [
+                Step(step.target, step.value.right)
+                if step.is_sum and step.target in targets and isinstance(step.value, Binary)
+                else step
+                for step in own
+            ]
+            renewed.append((n, changed))
+        return renewed, frozenset(self._memory.adjoint(load.array) for _, load in found)
+
+    def _replaces(self, n: int, rule: _Rule) -> bool:
+        """Tell whether a statement surely writes, without regard to what was there."""
+        statement = self._statements[n]
+        is_plain = rule.apart is None and rule.extremum is None and statement.guard is None
+        reads = active_loads(statement.value, self._is_active)
+        return is_plain and statement.target not in reads and self._is_exact(n)
+
+    def _is_exact(self, n: int) -> bool:
+        return self._instances.is_exact(n, self._target(n))
 
 
 _ALL: frozenset[str] = frozenset()

@@ -107,7 +107,7 @@ class _WayBack:
         seed([self._adjoints[buffer.name] for buffer in self._asked.results])
         if sweep is not None:
             self._emit(sweep)
-            self._leave_out_unread()
+            self._leave_out_unread(sweep.redefined)
         return [self._adjoints[buffer.name] for buffer in self._asked.inputs]
 
     def _expand(self) -> None:
@@ -157,8 +157,11 @@ class _WayBack:
                 hint = "let it run a known number of times, and choose by `np.where` inside"
                 no_derivative("a loop whose end depends on data", draft.loc, hint)
 
-    def _leave_out_unread(self) -> None:
-        """Drop what the call computes only for results that nobody wants."""
+    def _leave_out_unread(self, redefined: frozenset[str]) -> None:
+        """Drop what the call computes only for results that nobody wants.
+
+        And zeros in the adjoints `redefined` that nobody reads.
+        """
         b = self._b
         there = {buffer.name for buffer in b.buffers[: self._begun.buffers]}
         there |= {buffer.name for buffer in b.buffers if buffer.faults}
@@ -169,7 +172,12 @@ class _WayBack:
             b.drafts[self._begun.drafts :], key=lambda draft: place_of(draft.scope.order)
         )
         own = {id(b.drafts[n]) for n in self._own}
-        candidates = [n for n, draft in enumerate(drafts) if id(draft) in own]
+        candidates = [
+            n
+            for n, draft in enumerate(drafts)
+            if id(draft) in own
+            or (draft.target.array in redefined and isinstance(draft.value, Const))
+        ]
         dropped = unread(self._statements(drafts), kept, candidates)
         gone = {id(drafts[n]) for n in dropped}
         b.drafts[self._begun.drafts :] = [
