@@ -38,7 +38,8 @@ def _error(asked: Problem, name: str, found: NDArray[Any], rng: np.random.Genera
     size = float(np.sqrt(np.mean(value**2))) or 1.0
     direction = size * rng.choice((-1.0, 1.0), value.shape)
     slope = float(np.sum(found * direction))
-    scale = max(abs(slope), float(np.linalg.norm(found) * size), 1e-9)
+    rounding = 1e-3 * abs(asked.weighted({}))  # slopes far below this are lost in it
+    scale = max(abs(slope), float(np.linalg.norm(found) * size), rounding, 1e-9)
     best = float("inf")
     for step in STEPS:
         best = min(best, abs(_slope(asked, name, direction, step) - slope) / scale)

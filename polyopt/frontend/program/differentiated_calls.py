@@ -13,8 +13,10 @@ from polyopt.autodiff.activity import Assigned, active_arrays
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import Loc
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.drafts import Draft
+from polyopt.frontend.program.drafts import Draft, Total
 from polyopt.frontend.program.marks import Invocation, Mark
+from polyopt.frontend.program.rebound_copies import settle_copies
+from polyopt.frontend.program.snapshots import refuse_stale
 from polyopt.frontend.program.statement_domains import Scope
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.values import Buffer
@@ -25,21 +27,41 @@ from polyopt.ir.expr import Const, Expr, Load, integer, rewrite
 class Begun:
     """Where what a call does begins: its drafts, marks, memory, snapshots and place.
 
-    `copies` is a free place before it, for copies of arrays that it writes.
+    `copies` is a free place before it, for copies of arrays that it writes.  `totals` are the sums
+    that were known.
     """
 
     drafts: int
     marks: int
     buffers: int
     snapshots: int
+    copied: int
     position: int
     copies: int
+    totals: tuple[Total, ...]
 
 
 def begin(b: Builder, copies: int) -> Begun:
     """Note that what follows is to be differentiated."""
-    drafts, marks = len(b.drafts), len(b.marks)
-    return Begun(drafts, marks, len(b.buffers), len(b.snapshots), b.position, copies)
+    drafts, marks, buffers = len(b.drafts), len(b.marks), len(b.buffers)
+    totals = tuple(b.totals)
+    b.totals.clear()  # the call makes its own, which are differentiated
+    return Begun(
+        drafts, marks, buffers, len(b.snapshots), len(b.copied), b.position, copies, totals
+    )
+
+
+def settle(b: Builder, begun: Begun) -> None:
+    """Check what the call did with names that stand for one of several arrays, and forget it.
+
+    What is made of the call afterwards uses its memory in other ways.
+    """
+    refuse_stale(b, begun.snapshots)
+    settle_copies(b, begun.copied)
+    del b.snapshots[begun.snapshots :], b.copied[begun.copied :]
+    b.totals[:] = begun.totals
+    b.rebinding = {n for n in b.rebinding if n < begun.drafts}
+    b.written_back = {n for n in b.written_back if n < begun.drafts}
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,8 +190,6 @@ def spread(b: Builder, begun: Begun, own: range, reserved: int, width: int) -> N
         b.drafts[n] = replace(b.drafts[n], scope=apart(b.drafts[n].scope))
     for n in range(begun.marks, len(b.marks)):
         b.marks[n] = Mark(apart(b.marks[n].scope), b.marks[n].what)
-    for n in range(begun.snapshots, len(b.snapshots)):
-        b.snapshots[n] = replace(b.snapshots[n], scope=apart(b.snapshots[n].scope))
     for buffer in b.buffers[begun.buffers :]:
         if buffer.home is not None:
             buffer.home = moved.of(buffer.home)

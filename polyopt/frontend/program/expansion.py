@@ -70,8 +70,6 @@ def expandable(
                 found -= {buffer.name}
             case Invocation(inputs=inputs, outputs=outputs):
                 found -= {*inputs, *outputs}
-    for snapshot in b.snapshots[begun.snapshots :]:
-        found -= {snapshot.copy, *snapshot.sources}
     for demand in b.demands:
         found -= arrays_of(demand.condition) | arrays_of(demand.scope.guard)
     return frozenset(found)

@@ -84,9 +84,12 @@ def end_of_function(b: Builder, frame: Frame) -> None:
         stand_for_name(b, copy, array, f"what `{frame.function.name}` returns", loc)
 
 
-def settle_copies(b: Builder) -> None:
-    """Learn which copies the next reading has to write back; refuse what cannot be."""
-    for made in b.copied:
+def settle_copies(b: Builder, first: int = 0) -> None:
+    """Learn which copies the next reading has to write back; refuse what cannot be.
+
+    Copies before number `first` are left alone.
+    """
+    for made in b.copied[first:]:
         end, last_mark = made.end or (len(b.drafts), len(b.marks))
         if made.gives_back:
             others = (d for n, d in _others(b, made, end) if n not in b.written_back)

@@ -75,17 +75,18 @@ def stand_for_named(b: Builder, copy: str, source: str, reason: str, loc: Loc | 
     b.snapshots.append(Snapshot(copy, frozenset([source]), b.here, reason, loc))
 
 
-def refuse_stale(b: Builder) -> None:
+def refuse_stale(b: Builder, first: int = 0) -> None:
     """Refuse programs that tell a copy from the arrays that it may stand for.
 
     They read it after one of these was written, or write it; until the name is bound again.
+    Snapshots before number `first` are left alone.
     """
-    if not b.snapshots:
+    if len(b.snapshots) <= first:
         return
     flow = Flow(b.drafts, b.marks)
     bound_again = {flow.number(b.drafts[n]) for n in b.rebinding}
     end = len(flow.items)
-    for found in b.snapshots:
+    for found in b.snapshots[first:]:
         ends = {n for n in bound_again if _binds_whole(flow.items[n], found.copy)}
         sources = _all_sources(b, found)
         begins = _begins(b, flow, sources)

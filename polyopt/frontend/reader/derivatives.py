@@ -19,7 +19,7 @@ from polyopt.errors import Loc
 from polyopt.frontend.arithmetic.operators import describe
 from polyopt.frontend.numpy.call_arguments import Arguments
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.differentiated_calls import Question, begin
+from polyopt.frontend.program.differentiated_calls import Question, begin, settle
 from polyopt.frontend.program.forward import tangents
 from polyopt.frontend.program.memory import buffers_read, is_whole, plain, settled, store, stored
 from polyopt.frontend.program.reversal import gradients
@@ -104,6 +104,7 @@ def differentiated(
     b.advance()
     begun = begin(b, copies)
     value = inline(Arguments(args.name, (), given, args.loc))
+    settle(b, begun)
     results: list[Buffer] = []
     if wanted.of:
         results = [_written(given, name, args.loc) for name in wanted.of]

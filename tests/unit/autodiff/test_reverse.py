@@ -10,7 +10,7 @@ import pytest
 
 import polyopt as po
 from polyopt.frontend import build
-from polyopt.ir.expr import Const, Iter, Load, walk
+from polyopt.ir.expr import Const, Iter, Load, Unary, walk
 from polyopt.ir.interp import run_program
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Statement
@@ -137,3 +137,71 @@ def test_what_is_overwritten_and_used_is_saved_once():
         return np.sum(y)
 
     assert len(saved(program(po.grad(powers), data(5), 3))) == 1
+
+
+def about_mean(x):
+    return np.sum((x - x.mean()) ** 2)
+
+
+def test_sums_that_were_there_before_are_differentiated():
+    def both(x):
+        mean = x.mean()
+        slope = po.grad(about_mean)(x)
+        return slope, mean, x.mean()
+
+    x = data(5)
+    slope, first, last = run_program(program(po.kernel(both), x), [x])
+    assert worst(slope, 2.0 * (x - x.mean())) < 1e-12
+    assert first == last == pytest.approx(x.mean(), rel=1e-12)
+
+    def after(x):
+        return po.grad(about_mean)(x) + x.mean()
+
+    assert worst(run_program(program(po.kernel(after), x), [x]), slope + x.mean()) < 1e-12
+
+
+def test_a_name_of_an_argument_may_be_bound_again():
+    def steps(x, start):
+        h = start
+        for t in range(x.shape[0]):
+            h = np.tanh(x[t] + h)
+        return np.sum(h)
+
+    given = data(3, 4), data(4)
+    found = run_program(program(po.grad(steps, (0, 1)), *given), list(given))
+    for which in (0, 1):
+        assert worst(found[which], differences(steps, given, which)) < 1e-8
+    tangent = run_program(program(po.jvp(steps, 1), *given, data(4)), [*given, data(4)])[1]
+    assert abs(tangent - np.sum(found[1] * data(4))) < 1e-12
+
+
+def rows(a, b, out):
+    for i in range(a.shape[0]):
+        t = a[: i + 1] @ b[i]
+        out[i, : i + 1] = t
+
+
+def test_temporaries_do_not_order_loops():
+    """Each row's temporary has adjoints of its own, so that loops need not run in reverse."""
+    given = data(5, 3), data(5, 3), data(5, 5)
+    found = program(po.vjp(rows, (0, 1), of="out"), *given, data(5, 5))
+    sums = [s for s in found.scop.statements if s.target.array in ("a_bar", "b_bar")]
+    assert sums
+    assert not any(isinstance(part, Unary) for s in sums for part in s.order)
+    (shape,) = {len(x.shape) for x in found.arrays if x.name.startswith(("t_bar", "tmp_bar"))}
+    assert shape == 2
+
+
+def scaled(a, b):
+    for i in range(1, a.shape[0]):
+        t = a[i - 1] * b
+        a[i] = a[i] + np.sum(t) * t
+
+
+def test_a_first_sum_defines_an_adjoint_in_every_iteration():
+    given = data(5, 3), data(3)
+    found = program(po.vjp(scaled, (0, 1), of="a"), *given, data(5, 3))
+    of_t = [s for s in found.scop.statements if s.target.array.startswith("t_bar")]
+    assert of_t
+    assert not any(isinstance(s.value, Const) for s in of_t)
+    assert not accumulates(of_t[0])
