@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import islpy as isl
 
 from polyopt.ir.affine import covering_map
-from polyopt.ir.expr import Load
+from polyopt.ir.expr import Expr, Load
 from polyopt.ir.scop import Statement
 
 _OUT = isl.dim_type.out
@@ -145,6 +145,12 @@ class Instances:
         if not is_exact or not relation.is_injective():
             return False
         return bool(elements.is_subset(relation.range()))
+
+    def is_apart(self, number: int, index: tuple[Expr, ...]) -> bool:
+        """Tell whether subscripts are those of another element in every instance."""
+        statement = self.statements[number]
+        relation, is_exact = covering_map(statement.domain, "?", index)
+        return is_exact and bool(relation.is_injective())
 
     def _relation(self, number: int, load: Load) -> isl.Map:
         key = (number, load)

@@ -191,6 +191,8 @@ class Order:
                 found = None if name in shifts else _shift(name, part, step.target.index)
                 if found is None or _names(found) & shifts.keys():
                     continue
+                if _names(found) and self._instances.is_apart(n, step.target.index):
+                    continue  # no two terms meet in one element
                 wanted = self._nested(n, kept, {**shifts, name: found})
                 if wanted is not None:
                     shifts[name], loops = found, wanted

@@ -38,6 +38,7 @@ from polyopt.frontend.program.statement_domains import (
     scope_exprs,
     size_context,
 )
+from polyopt.frontend.program.transposed_operands import with_transposed
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.values import Buffer, iterators
 from polyopt.ir.expr import BinaryOp, Const, Expr, Iter, Load, integer, loads, substitute
@@ -242,7 +243,11 @@ class _WayBack:
             draft = self._drafts[number]
             scope = beside(draft.scope, -1)
             b.drafts.append(Draft(scope, kept, draft.target, None, draft.loc, draft.text))
-        b.drafts += [self._back(adjoint, b.position) for adjoint in sweep.adjoints]
+        written = {draft.target.array for draft in b.drafts[self._begun.drafts :]}
+        written |= {adjoint.step.target.array for adjoint in sweep.adjoints}
+        constant = {buffer.name for buffer in b.buffers[: self._begun.buffers]} - written
+        adjoints = with_transposed(b, sweep.adjoints, constant)
+        b.drafts += [self._back(adjoint, b.position) for adjoint in adjoints]
         b.position += sweep.length
 
     def _back(self, adjoint: Adjoint, position: int) -> Draft:

@@ -245,10 +245,30 @@ def _spd(n: int) -> np.ndarray:
     return a @ a.T + n * np.eye(n)
 
 
+def channels(image, weights):
+    rows = image.shape[0] - weights.shape[0] + 1
+    out = np.zeros((rows, weights.shape[2]))
+    for i in range(rows):
+        for p in range(weights.shape[0]):
+            for c in range(image.shape[1]):
+                for o in range(weights.shape[2]):
+                    out[i, o] += image[i + p, c] * weights[p, c, o]
+    return np.sum(np.tanh(out))
+
+
+def pooled(x):
+    out = np.empty((x.shape[0] // 2, x.shape[1]))
+    for i in range(x.shape[0] // 2):
+        out[i] = np.max(x[2 * i : 2 * i + 2], axis=0)
+    return np.sum(out * out)
+
+
 CASES = {
     case.function.__name__: case
     for case in (
         Case(loops, (data(3, 4), data(4), data(3, 4)), (0, 1, 2)),
+        Case(channels, (data(7, 2), data(3, 2, 4)), (0, 1)),
+        Case(pooled, (data(7, 3),), (0,)),
         Case(nonlinear_steps, (data(7), 3), (0,)),
         Case(perceptron, (data(4, 3), data(3, 5, low=-1), data(5), data(5, 3)), (0, 1, 2, 3)),
         Case(indirect, (data(5), np.array([0, 2, 1, 2, 0]), data(3)), (0, 2)),

@@ -200,3 +200,27 @@ def test_a_first_sum_defines_an_adjoint_in_every_iteration():
     assert of_t
     assert not any(isinstance(s.value, Const) for s in of_t)
     assert not accumulates(of_t[0])
+
+
+def test_weights_of_windows_are_read_along_the_target():
+    case = CASES["channels"]
+    found = program(po.grad(case.function, (0, 1)), *case.arguments)
+    (copy,) = [s for s in found.scop.statements if s.target.array == "weights_turned"]
+    assert isinstance(copy.value, Load)
+    assert copy.value.array == "weights"
+    sums = [s for s in adjoints(found) if s.target.array == "image_bar" and accumulates(s)]
+    assert "weights_turned" in {
+        part.array for s in sums for part in walk(s.value) if isinstance(part, Load)
+    }
+
+    def product(a, b):
+        return np.sum(np.tanh(a @ b))
+
+    matrices = program(po.grad(product, (0, 1)), data(3, 4), data(4, 5))
+    assert not [array.name for array in matrices.arrays if array.name.endswith("_turned")]
+
+
+def test_terms_that_never_meet_stay_where_they_are():
+    found = program(po.grad(CASES["pooled"].function), data(7, 3))
+    (shares,) = [s for s in adjoints(found) if s.target.array == "x_bar" and accumulates(s)]
+    assert not isinstance(shares.target.index[0], Iter)
