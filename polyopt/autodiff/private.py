@@ -7,7 +7,7 @@ P. Feautrier, Array Expansion, ICS 1988).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from polyopt.autodiff.instances import Instances
 from polyopt.autodiff.order import adds_only
@@ -19,12 +19,13 @@ Use = tuple[int, Load]
 
 
 def expansions(
-    statements: Sequence[Statement], depth: int, temporaries: Collection[str]
+    statements: Sequence[Statement], depth: int, temporaries: Mapping[str, int]
 ) -> Mapping[str, frozenset[int]]:
     """Return the depths of loops in which temporaries need elements of their own.
 
     That are loops, inside of `depth` common ones, whose iterations share temporaries alone, each
-    of which they fill before they read it.
+    of which they fill before they read it.  `temporaries` says how many dimensions more they may
+    have.
     """
     return _Expansions(statements, depth, temporaries).found()
 
@@ -33,7 +34,7 @@ class _Expansions:
     """The search for one part of a program."""
 
     def __init__(
-        self, statements: Sequence[Statement], depth: int, temporaries: Collection[str]
+        self, statements: Sequence[Statement], depth: int, temporaries: Mapping[str, int]
     ) -> None:
         self._statements = statements
         self._depth = depth
@@ -56,8 +57,9 @@ class _Expansions:
         found: dict[str, frozenset[int]] = {}
         for prefix, members in groups.items():
             depth = len(prefix) // 2 - 1
-            for array in self._only_private(frozenset(members), depth):
-                found[array] = found.get(array, frozenset()) | {depth}
+            arrays = self._only_private(frozenset(members), depth)
+            if all(len(found.get(array, ())) < self._temporaries[array] for array in arrays):
+                found |= {array: found.get(array, frozenset()) | {depth} for array in arrays}
         return found
 
     def _only_private(self, members: frozenset[int], depth: int) -> tuple[str, ...]:

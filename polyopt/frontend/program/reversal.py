@@ -112,7 +112,10 @@ class _WayBack:
         return [self._adjoints[buffer.name] for buffer in self._asked.inputs]
 
     def _expand(self) -> None:
-        """Give temporaries elements of their own in loops that nothing else orders."""
+        """Give temporaries elements of their own in loops that nothing else orders.
+
+        They do not become larger than arrays that were there before the call: in dimensions.
+        """
         b = self._b
         if b.scout:
             return
@@ -120,8 +123,10 @@ class _WayBack:
         kept = {buffer.name for buffer in (*self._asked.inputs, *self._asked.results)}
         kept |= self._asked.wanted | {copy.name for copy in self._copies}
         names = expandable(b, self._begun, own, self._numbers) - kept
+        rank = max((len(buffer.shape) for buffer in b.buffers[: self._begun.buffers]), default=0)
+        more = {x.name: rank - len(x.shape) for x in own if x.name in names}
         if names:
-            found = expansions(self._statements(self._drafts), self._depth, names)
+            found = expansions(self._statements(self._drafts), self._depth, more)
             expand(b, self._own, {buffer.name: buffer for buffer in own}, found)
             self._drafts = [b.drafts[n] for n in self._numbers]
 
