@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from polyopt.api import Kernel, kernel
-from polyopt.derivatives import DerivativeKernel, parameter_texts, standing_for
+from polyopt.api import Kernel
+from polyopt.derivatives import DerivativeKernel, kernel_of, parameter_texts, standing_for
 from polyopt.errors import UsageError, boundary
 from polyopt.frontend.values.derived import examples, makes
 from polyopt.targets import Options
@@ -40,7 +40,7 @@ def vmap(
     Raises `UsageError` PO0223 for what is no function, PO0230 for axes that do not fit its
     parameters; at the first call `FrontendError` PO0153 for an axis that an argument has not.
     """
-    whole = function if isinstance(function, Kernel) else kernel(function)
+    whole = kernel_of(function)
     plain: Any = whole.py_func
     names = list(inspect.signature(plain, follow_wrapped=False).parameters)
     axes = _axes(plain.__name__, in_axes, names)

@@ -153,7 +153,7 @@ def _kernel(
     of: tuple[str, ...],
     options: dict[str, object],
 ) -> Kernel[..., Any]:
-    whole = function if isinstance(function, Kernel) else kernel(function)
+    whole = kernel_of(function)
     plain: Any = whole.py_func
     by = wrt if isinstance(wrt, int | str) else tuple(wrt)
     names = list(inspect.signature(plain, follow_wrapped=False).parameters)
@@ -162,6 +162,20 @@ def _kernel(
     for which in of:
         _require(plain.__name__, which, names)
     return DerivativeKernel(mode, plain, by, of, whole.options.changed(options))
+
+
+def kernel_of(function: Any) -> Kernel[..., Any]:  # noqa: ANN401
+    """Return a function, or a compiled graph of lazy arrays, as a kernel."""
+    if isinstance(function, Kernel) or not hasattr(function, "whole"):
+        return function if isinstance(function, Kernel) else kernel(function)
+    if function.whole is None:
+        raise UsageError(
+            "PO0223",
+            f"`{function.name}` is several kernels, or has arrays in it that are no inputs",
+            hint="make it of less, with all arrays as inputs, or differentiate a function",
+        )
+    found: Kernel[..., Any] = function.whole
+    return found
 
 
 def _require(function: str, which: object, names: list[str]) -> None:

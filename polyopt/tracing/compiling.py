@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from polyopt.api import Kernel
 from polyopt.compiled import CompiledKernel
 from polyopt.errors import ArgumentError, boundary
 from polyopt.ir.types import dtype_of
@@ -46,6 +47,23 @@ class CompiledGraph:
     def kernels(self) -> tuple[CompiledKernel, ...]:
         """The kernels, each once: one, but for large graphs."""
         return tuple(dict.fromkeys(stage.compiled for stage in self._stages))
+
+    @property
+    def whole(self) -> Kernel[..., Any] | None:
+        """The kernel that does everything, a function of the inputs alone; None where none does."""
+        if len(self._stages) != 1:
+            return None
+        (stage,) = self._stages
+        same = (
+            (stage.program.parameters, self._graph.inputs),
+            (
+                stage.program.outputs,
+                self._graph.outputs,
+            ),
+        )
+        if any(tuple(map(id, one)) != tuple(map(id, two)) for one, two in same):
+            return None
+        return stage.kernel
 
     @property
     def py_source(self) -> str:
