@@ -114,7 +114,7 @@ class Instances:
             statement = self.statements[writer]
             if statement.guard is None and self.is_exact(writer, target):
                 before = self._later(writer, target, reader, read)
-                left = left.subtract(before.intersect(self._same(writer, reader, length)).range())
+                left = left.subtract(before.intersect(self.same(writer, reader, length)).range())
         return left.is_empty()
 
     def may_be_same(self, number: int, one: Load, two: Load) -> bool:
@@ -133,7 +133,7 @@ class Instances:
         if loads[0].array != loads[1].array:
             return False
         conflict = self._conflict(one, loads[0], two, loads[1])
-        around, inside = (self._same(one, two, length) for length in (position, position + 1))
+        around, inside = (self.same(one, two, length) for length in (position, position + 1))
         return not conflict.intersect(around).subtract(inside).is_empty()
 
     def defines(self, number: int, load: Load, elements: isl.Set | None) -> bool:
@@ -169,7 +169,7 @@ class Instances:
     def _time(self, number: int) -> isl.Map:
         return self.statements[number].time(self._length)
 
-    def _same(self, one: int, two: int, length: int) -> isl.Map:
+    def same(self, one: int, two: int, length: int) -> isl.Map:
         """Return the pairs of instances whose times agree in the first `length` places."""
         drop = self._length - length
         left, right = (self._time(number).project_out(_OUT, length, drop) for number in (one, two))

@@ -80,6 +80,7 @@ class Order:
 
     `ordered`: the arrays that it changes.  `restored`: the statements whose targets it restores.
     `extrema`: the statements that take an extremum of many.  `bounds`: of the statements' loops.
+    `turned`: for each statement the depths of loops that run the other way.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class Order:
         self._depth = depth
         self._ordered = ordered
         self._restored = restored
-        self._turned = self._turned_loops()
+        self.turned = self._turned_loops()
 
     def _turned_loops(self) -> dict[int, frozenset[int]]:
         """Return for each statement the depths of the loops that carry a dependence."""
@@ -151,25 +152,25 @@ class Order:
         adjoints: list[Adjoint] = []
         for n, found in steps:
             order = self._statements[n].order
-            shared = max((self._depth, *(depth + 1 for depth in self._turned[n])))
+            shared = max((self._depth, *(depth + 1 for depth in self.turned[n])))
             around: list[Expr] = [*order[: 2 * self._depth]]
             for depth in range(self._depth, shared):
                 behind = count - 1 - last[self._together(n, depth)]
                 time = order[2 * depth + 1]
                 around.append(integer(behind * width))
-                around.append(_opposite(time) if depth in self._turned[n] else time)
+                around.append(_opposite(time) if depth in self.turned[n] else time)
             for position, step in enumerate(found):
                 place = integer((count - 1 - n) * width + position)
                 moved, loops = self._moved(n, shared, step)
                 own = [part for depth in loops for part in (order[2 * depth + 1], integer(0))]
                 found_order = (*around, place, *own)
                 loops = (*range(shared), *loops)
-                adjoints.append(Adjoint(n, found_order, loops, self._turned[n], moved))
+                adjoints.append(Adjoint(n, found_order, loops, self.turned[n], moved))
         return tuple(adjoints), count * width
 
     def _together(self, n: int, depth: int) -> tuple[Expr, ...]:
         """Return what the orders of the statements begin with that share the loop at `depth`."""
-        order, turned = self._statements[n].order, self._turned[n]
+        order, turned = self._statements[n].order, self.turned[n]
         if depth in turned:
             return order[: 2 * depth + 2]
         while 2 * depth + 3 < len(order) and depth + 1 not in turned:

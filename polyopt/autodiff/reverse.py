@@ -173,11 +173,11 @@ class _Reversal:
             if found:
                 steps.append((n, found))
         steps, defined = self._defining(steps)
-        steps, redefined = self._redefining(steps, rules)
         changed = self._active | {self._target(n).array for n in restored}
         order = Order(
             self._instances, self._depth, changed, restored, self._extrema, self._memory.bounds
         )
+        steps, redefined = self._redefining(steps, rules, order.turned)
         return Sweep(saved, *order.placed(steps), defined, redefined)
 
     # -- what a statement's adjoint computes ------------------------------------------------------
@@ -405,13 +405,16 @@ class _Reversal:
         return renewed, frozenset(defined)
 
     def _redefining(
-        self, steps: Sequence[Steps], rules: Mapping[int, _Rule]
+        self,
+        steps: Sequence[Steps],
+        rules: Mapping[int, _Rule],
+        turned: Mapping[int, frozenset[int]],
     ) -> tuple[list[Steps], frozenset[str]]:
         """Let sums define adjoints of temporaries that have been zero since their last use."""
         temporaries = self._active - frozenset(self._results) - frozenset(self._inputs)
         reads = [(n, load) for n, rule in rules.items() for load, _ in rule.gains]
         plain = [n for n, rule in rules.items() if self._replaces(n, rule)]
-        found = definers(self._instances, temporaries, reads, plain)
+        found = definers(self._instances, temporaries, reads, plain, turned)
         renewed: list[Steps] = []
         for n, own in steps:
             targets = {self._adjoint(load) for m, load in found if m == n}

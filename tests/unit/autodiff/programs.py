@@ -256,6 +256,16 @@ def channels(image, weights):
     return np.sum(np.tanh(out))
 
 
+def advected(u, v, steps):
+    for _ in range(steps):
+        un = u.copy()
+        vn = v.copy()
+        u[1:-1] = un[1:-1] - 0.1 * vn[1:-1] * (un[1:-1] - un[:-2])
+        v[1:-1] = vn[1:-1] - 0.1 * un[1:-1] * (vn[2:] - vn[1:-1])
+        u[0] = v[-1] = 1.0
+    return np.sum(u * v)
+
+
 def pooled(x):
     out = np.empty((x.shape[0] // 2, x.shape[1]))
     for i in range(x.shape[0] // 2):
@@ -268,6 +278,7 @@ CASES = {
     for case in (
         Case(loops, (data(3, 4), data(4), data(3, 4)), (0, 1, 2)),
         Case(channels, (data(7, 2), data(3, 2, 4)), (0, 1)),
+        Case(advected, (data(7), data(7, seed=1), 3), (0, 1)),
         Case(pooled, (data(7, 3),), (0,)),
         Case(nonlinear_steps, (data(7), 3), (0,)),
         Case(perceptron, (data(4, 3), data(3, 5, low=-1), data(5), data(5, 3)), (0, 1, 2, 3)),
