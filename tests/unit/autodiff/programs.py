@@ -261,7 +261,7 @@ def advected(u, v, steps):
         un = u.copy()
         vn = v.copy()
         u[1:-1] = un[1:-1] - 0.1 * vn[1:-1] * (un[1:-1] - un[:-2])
-        v[1:-1] = vn[1:-1] - 0.1 * un[1:-1] * (vn[2:] - vn[1:-1])
+        v[1:-1] = vn[1:-1] - 0.1 * un[1:-1] * (vn[1:-1] - vn[:-2])
         u[0] = v[-1] = 1.0
     return np.sum(u * v)
 
