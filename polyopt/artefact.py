@@ -16,7 +16,7 @@ from typing import Any
 
 from polyopt.dataclass import dataclass
 from polyopt.digest import hex_digest
-from polyopt.emit.text import emit
+from polyopt.emit.text import emit, emit_for_readers
 from polyopt.errors import PolyoptError, UsageError
 from polyopt.ir.affine import quota
 from polyopt.ir.host import Emitted
@@ -127,6 +127,11 @@ def artefact_text(
     return write_artefact(program, loops, source, schedule, proof.to_record(), _versions())
 
 
+def text_for_readers(program: Program, loops: LoopFunction, language: str) -> Emitted:
+    """Return the text that is handed over, with the version of polyopt that prints it."""
+    return emit_for_readers(loops, language, program, _versions().get("polyopt", ""))
+
+
 def _versions() -> dict[str, str]:
     """Return the versions of what made the loops and the proof."""
     found = {"python": platform.python_version()}
@@ -177,9 +182,16 @@ def read_artefact(text: str, name: str) -> Artefact:
 
 
 def emitted(artefact: Artefact, name: str) -> Emitted:
-    """Return what the recorded loops print; raises PO0622 where they are no kernel."""
+    """Return what the recorded loops print; raises PO0622 where they are no kernel.
+
+    Of the editions it is the one that the artefact was made for; for readers if it is neither.
+    """
+    made_by = artefact.versions.get("polyopt", "")
     try:
-        return emit(artefact.loops, artefact.language)
+        built = emit(artefact.loops, artefact.language)
+        if digest_of(built.text) == artefact.digest:
+            return built
+        return emit_for_readers(artefact.loops, artefact.language, artefact.program, made_by)
     except PolyoptError:
         raise
     except Exception as error:  # well-typed records need not be a kernel: undeclared arrays, say

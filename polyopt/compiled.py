@@ -16,7 +16,7 @@ from polyopt.capture.reads import Read
 from polyopt.errors import InternalError, PolyoptError, UsageError, without_frames
 from polyopt.frontend.syntax.argtypes import ArgType
 from polyopt.ir.source import ArrayArg, ConstArg, ScalarArg, Signature, Source
-from polyopt.kernel_entries import artefact_of, unpacked
+from polyopt.kernel_entries import artefact_of, readable_text, unpacked
 from polyopt.runtime.check import check_call
 from polyopt.runtime.library import Loaded
 from polyopt.runtime.threads import warn_forked
@@ -134,6 +134,14 @@ class CompiledKernel:
     def source(self) -> str:
         """The emitted text: C, or the target's language."""
         return self._built.source.text
+
+    @property
+    def c(self) -> str:
+        """The C file that `polyopt compile` writes: for readers, and for projects without polyopt.
+
+        It computes what `source` does, with the same loops.  "" for other targets.
+        """
+        return readable_text(self.stages) if self.options.target.is_host else ""
 
     @property
     def header(self) -> str:

@@ -95,6 +95,14 @@ def artefact_of(stages: Compilation) -> str | None:
         return None
 
 
+def readable_text(stages: Compilation) -> str:
+    """Return the text that is handed over: in C, the edition for readers."""
+    from polyopt.artefact import text_for_readers
+
+    program = stages.written or stages.program
+    return text_for_readers(program, stages.loops, stages.source.language).text
+
+
 def unpacked(artefact: bytes) -> str | None:
     """Return the text of a certificate file that the cache keeps, None where it is damaged."""
     from polyopt.artefact import MAX_BYTES

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from polyopt.artefact import SUFFIX, artefact_text
+from polyopt.artefact import SUFFIX, artefact_text, text_for_readers
 from polyopt.cli.console import result, result_json, talk
 from polyopt.cli.cregions import compile_file
 from polyopt.cli.output_files import write_files
@@ -82,12 +82,14 @@ def command(
     prepared = prepare(target, types, parse_sizes(sizes))
     options = make_options(fp, threads, schedule, prepared.target.kernel)
     compilation = compile_prepared(prepared, options)
-    source = compilation.source
+    program = compilation.written or prepared.program
+    language = compilation.source.language
+    source = text_for_readers(program, compilation.loops, language)
     if output == STDOUT:
         sys.stdout.write(source.text)
         return
     directory, name = _place(output, prepared.target.name, source)
-    certificate = _certificate(compilation.written or prepared.program, compilation)
+    certificate = _certificate(program, compilation, source)
     written = write_files(
         directory,
         {
@@ -140,13 +142,13 @@ def _place(output: str, name: str, source: Emitted) -> tuple[Path, str]:
     )
 
 
-def _certificate(program: Program, compilation: Compilation) -> str | None:
+def _certificate(program: Program, compilation: Compilation, source: Emitted) -> str | None:
     """Return the text of the certificate; None, with a word, where it cannot be recorded."""
     try:
         return artefact_text(
             program,
             compilation.loops,
-            compilation.source,
+            source,
             compilation.schedule_text,
             compilation.certificate,
         )

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from polyopt.emit import gpu as gpu
     from polyopt.emit import nontemporal_loops as nontemporal_loops
     from polyopt.emit import register_transpose as register_transpose
+    from polyopt.emit import rerolling as rerolling
     from polyopt.emit import vector_loops as vector_loops
     from polyopt.emit.c import emit_c as emit_c
     from polyopt.emit.gpu import device_loops as device_loops
@@ -26,6 +27,7 @@ else:
             "gpu": "device_loops",
             "passes": "optimize_loops",
             "nontemporal_loops": "",
+            "rerolling": "",
             "vector_loops": "",
         },
     )

@@ -6,10 +6,10 @@ Refuses: what the expression printer refuses.
 
 from __future__ import annotations
 
-import re
-
-from polyopt.emit.banner import banner, plain
+from polyopt.dataclass import replace
+from polyopt.emit.banner import SNIPPET, banner, plain, signed_banner
 from polyopt.emit.c_statements import Branch, Code, Compound, Function, Line, identifiers, prototype
+from polyopt.emit.c_statements import words as words_of
 from polyopt.emit.cbody import BodyEmitter
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.early_exits import (
@@ -22,15 +22,19 @@ from polyopt.emit.early_exits import (
     fails_in_parallel,
     leaves_early,
 )
+from polyopt.emit.edition import BUILT, Edition
 from polyopt.emit.frame import Frame, make_frame
-from polyopt.emit.helpers import Helper, HelperKind, definition
+from polyopt.emit.helpers import Helper, HelperKind, definition, in_one_line
 from polyopt.emit.helpers.intrinsics import intrinsics
 from polyopt.emit.interrupts import STOPPED, TEXT, any_asks
 from polyopt.emit.literals import literal
 from polyopt.emit.names import COMPLEX_NAMES, MATH_NAMES
 from polyopt.emit.outlining import outline_sections
 from polyopt.emit.regions import region_arrays
+from polyopt.emit.rerolling import UNROLL, UNROLLING
+from polyopt.emit.sharing import shared_nests
 from polyopt.emit.storage_scope import zero
+from polyopt.emit.tidying import with_short_names, without_braces
 from polyopt.emit.views import View
 from polyopt.emit.wrapping import wrapped
 from polyopt.ir.expr import integer, sub
@@ -39,24 +43,29 @@ from polyopt.ir.nodes import all_nodes
 from polyopt.ir.source import Source
 
 
-def emit_c(fn: LoopFunction) -> Source:
+def emit_c(fn: LoopFunction, edition: Edition = BUILT) -> Source:
     """Return the C text of `fn`."""
-    frame = make_frame(fn)
+    frame = make_frame(fn, edition)
     used: dict[Helper, None] = {}
     printer = ExprPrinter(frame.views, frame.names, frame.ranges, used)
     cleans = bool(frame.heap or frame.late or frame.faults)
-    leaves = leaves_early(fn.body) or any_asks(fn.body)
+    asked = not edition.is_handed_over and any_asks(fn.body)
+    leaves = leaves_early(fn.body) or asked
     jumps = cleans and (leaves or bool(region_arrays(fn.body)))
     emitter = BodyEmitter(frame, printer, Exit(ExitKind.GOTO if jumps else ExitKind.RETURN))
+    if edition.is_handed_over:
+        emitter = replace(emitter, shared=shared_nests(fn.body))
     lines = _entry_body(fn, emitter, jumps=jumps)
     entry = Function(f"int {frame.entry}", frame.declarations(), lines)
     functions = [*emitter.regions, entry]
-    code = wrapped("\n\n".join(str(f) for f in functions))
+    code = "\n\n".join(str(f) for f in functions)
+    if edition.is_handed_over:
+        code = without_braces(code)
     openmp = any(isinstance(n, For) and n.kind is LoopKind.PARALLEL for n in all_nodes(fn.body))
     return Source(
         language="c",
         entry=frame.entry,
-        text=_file(fn, used, code),
+        text=_file(fn, used, code, edition),
         header=_header(fn, frame),
         params=frame.params,
         signature=fn.signature,
@@ -112,21 +121,44 @@ def _told(view: View, printer: ExprPrinter) -> list[Code]:
     return [Compound(head, [noted])]
 
 
-def _file(fn: LoopFunction, used: dict[Helper, None], code: str) -> str:
+def _file(fn: LoopFunction, used: dict[Helper, None], code: str, edition: Edition) -> str:
     helpers = sorted(used, key=lambda h: h.order)
-    support = "\n\n".join("\n".join(definition(h)) for h in helpers)
-    words = set(re.findall(r"[A-Za-z_]\w*", f"{support}\n{code}"))
+    support = _support(helpers, edition)
+    words = words_of(f"{support}\n{code}")
     includes = [f"#include <{name}>" for name in _needed_headers(words)]
     if "complex.h" in "".join(includes):
         includes += ["#undef I", *_MADE_COMPLEX]
     if any(h.kind is HelperKind.ALLOC for h in helpers):
         includes += ["#ifdef __linux__", "#include <sys/mman.h>", "#endif"]
-    includes += intrinsics(words)
-    if any(h.lanes > 1 for h in helpers) or "_ZGV" in support:
-        includes += ["", "#ifdef __GNUC__", '#pragma GCC diagnostic ignored "-Wpsabi"', "#endif"]
+    includes += intrinsics(words, by_header=edition.is_handed_over)
+    quiet = ["psabi"] if any(h.lanes > 1 for h in helpers) or "_ZGV" in support else []
+    if edition.is_handed_over and "#pragma omp" in code:
+        quiet.append("unknown-pragmas")  # of builds without OpenMP
+    if quiet:
+        ignored = (f'#pragma GCC diagnostic ignored "-W{one}"' for one in quiet)
+        includes += ["", "#ifdef __GNUC__", *ignored, "#endif"]
     stops = TEXT if STOPPED in words else ""
-    parts = [banner(fn), "\n".join(includes), _ROUNDING, stops, support, code]
+    head = banner(fn)
+    if edition.is_handed_over:
+        head = signed_banner(fn, edition.version, edition.origin)
+        support, code = with_short_names(helpers, support, code)
+        support = "\n".join((SNIPPET[0], wrapped(support), SNIPPET[1])) if support else ""
+    unrolling = UNROLLING if UNROLL in words else ""
+    parts = [head, "\n".join(includes), _ROUNDING, stops, unrolling, support, wrapped(code)]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _support(helpers: list[Helper], edition: Edition) -> str:
+    """Return the definitions of helpers; for readers, short ones in a line each."""
+    found = [definition(h) for h in helpers]
+    if not edition.is_handed_over:
+        return "\n\n".join("\n".join(lines) for lines in found)
+    text = ""
+    before = 0
+    for lines in map(in_one_line, found):
+        text += ("\n" if before == len(lines) == 1 else "\n\n") + "\n".join(lines)
+        before = len(lines)
+    return text.lstrip("\n")
 
 
 _ROUNDING = """\
@@ -151,7 +183,7 @@ _STDLIB = frozenset({"aligned_alloc", "free", "NULL"})
 _BOOL = frozenset({"bool", "true", "false"})
 
 
-def _needed_headers(words: set[str]) -> list[str]:
+def _needed_headers(words: frozenset[str]) -> list[str]:
     names = []
     if words & COMPLEX_NAMES:
         names.append("complex.h")

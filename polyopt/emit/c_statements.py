@@ -61,7 +61,7 @@ class Compound(Code):
 
 
 class Branch(Code):
-    """`if (condition) { … } else { … }`."""
+    """`if (condition) { … } else { … }`, or `else if` where the other branch is one of its own."""
 
     def __init__(self, condition: str, then: Sequence[Code], otherwise: Sequence[Code]) -> None:
         self.condition = condition
@@ -72,9 +72,17 @@ class Branch(Code):
         """Yield the lines."""
         yield f"if ({self.condition}) {{"
         yield from indented(self.then)
-        if self.otherwise:
-            yield "} else {"
-            yield from indented(self.otherwise)
+        match self.otherwise:
+            case (Branch() as other,):
+                head, *lines = other.generate()
+                yield f"}} else {head}"
+                yield from lines
+                return
+            case ():
+                pass
+            case _:
+                yield "} else {"
+                yield from indented(self.otherwise)
         yield "}"
 
 
@@ -125,4 +133,9 @@ def indented(body: Sequence[Code]) -> Iterator[str]:
 
 def identifiers(body: Sequence[Code]) -> frozenset[str]:
     """Return the identifiers in the text of `body`."""
-    return frozenset(re.findall(r"[A-Za-z_]\w*", "\n".join(str(node) for node in body)))
+    return words("\n".join(str(node) for node in body))
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of C outside of comments."""
+    return frozenset(re.findall(r"[A-Za-z_]\w*", re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)))

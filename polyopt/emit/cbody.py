@@ -25,10 +25,12 @@ from polyopt.emit.interrupts import STATUS as INTERRUPTED
 from polyopt.emit.interrupts import STOPPED, asks
 from polyopt.emit.lane_forms import lanes
 from polyopt.emit.lanes import is_contiguous
+from polyopt.emit.library_calls import library_call
 from polyopt.emit.line_marks import marked
 from polyopt.emit.literals import literal
-from polyopt.emit.names import c_identifier
+from polyopt.emit.notes import notes
 from polyopt.emit.openmp import (
+    Named,
     begins_last,
     enough,
     is_small,
@@ -38,6 +40,7 @@ from polyopt.emit.openmp import (
 )
 from polyopt.emit.passes.row_recurrences import row_recurrence
 from polyopt.emit.regions import free_names, is_settled, thread_arrays
+from polyopt.emit.sharing import Shared, shared_call
 from polyopt.emit.storage_scope import zero
 from polyopt.emit.views import View
 from polyopt.ir.expr import (
@@ -90,7 +93,7 @@ class BodyEmitter:
     """Emits bodies; `regions` collects the functions made for parts of them, in order.
 
     `exit` is how a fault leaves; `is_repeated` tells that a loop is around.  `flags` note for some
-    locals that lanes have met NaN.
+    locals that lanes have met NaN; `shared` are nests that are printed as calls.
     """
 
     frame: Frame
@@ -101,6 +104,7 @@ class BodyEmitter:
     is_parallel: bool = False
     is_repeated: bool = False
     flags: Mapping[str, Symbol] = field(default_factory=dict)
+    shared: Shared = field(default_factory=Shared)
 
     def body(self, body: Body) -> list[Code]:
         """Return the statements of `body`."""
@@ -112,12 +116,25 @@ class BodyEmitter:
 
     def statements(self, body: Body) -> list[Code]:
         """Return the statements of `body`, or of a part of what `of` was given."""
+        found = emit.rerolling.rerolled(self, body)
+        if found is not None:
+            return found
         lines: list[Code] = []
         for number, node in enumerate(body):
             if isinstance(node, AllocateArray):
                 return [*lines, *self._allocate(node, body[number + 1 :])]
-            lines += marked(node, self.node(node))
+            lines += self.noted(body, number)
         return lines
+
+    def noted(self, body: Body, number: int) -> list[Code]:
+        """Return the statements of a node of a body and the comments before it."""
+        call = shared_call(self, body[number])
+        return [*self.notes(body, number), *(call or marked(body[number], self.node(body[number])))]
+
+    def notes(self, body: Body, number: int) -> list[Code]:
+        """Return the comments before a node."""
+        names = self.frame.names
+        return notes(self.frame.edition, names, body, number, is_repeated=self.is_repeated)
 
     def node(self, node: Node) -> list[Code]:  # noqa: C901 - one case per node
         """Return the statements of one node."""
@@ -132,8 +149,8 @@ class BodyEmitter:
             case Assign():
                 return [Line(self._assign(node))]
             case Declare():
-                value = self._initial(node)
-                return [Line(f"{self._type(node)} {self.name(node.name)} = {value};")]
+                value = self.initial(node)
+                return [Line(f"{self.type_of(node)} {self.name(node.name)} = {value};")]
             case SetLocal() if node.name in self.flags:
                 flag = self.flags[node.name]
                 return list(noting_update(node, flag, self.printer, self._fresh))
@@ -156,7 +173,7 @@ class BodyEmitter:
             case AllocateArray():
                 return self._allocate(node, ())
             case CallLibrary():
-                return [self._library(node)]
+                return [library_call(self, node)]
             case Comment():
                 return [Line(f"/* {plain(node.text)} */")]
             case Kernel() | Barrier() | CommitCopies() | AwaitCopies():
@@ -197,29 +214,15 @@ class BodyEmitter:
             size = f"{name}({size}, {self.printer.text(extent)})"
         return f"{self.printer.helper(Helper(HelperKind.ALLOC))}({size})"
 
-    def _library(self, node: CallLibrary) -> Code:
-        assert not self.is_parallel, "Python is called from the calling thread"
-        arrays = (*node.inputs, *node.outputs)
-        data = [f"(void *){self.frame.views[array.name].memory}" for array in arrays]
-        extents = [self.printer.text(extent) for array in arrays for extent in array.shape]
-        call = f"po_library({node.site}, po_data, po_extents) != 0"
-        return Block(
-            [
-                Line(f"void *const po_data[] = {{{', '.join(data) or 'NULL'}}};"),
-                Line(f"const int64_t po_extents[] = {{{', '.join(extents) or '0'}}};"),
-                Branch(call, self.exit.lines("-1", self.printer), []),
-            ]
-        )
-
     def name(self, name: str) -> str:
         return self.frame.names.get(name, name)
 
-    def _type(self, node: Declare) -> str:
+    def type_of(self, node: Declare) -> str:
         if node.lanes == 1:
             return node.dtype.value_ctype
         return self.printer.helper(Helper(HelperKind.VECTOR, node.dtype, node.lanes))
 
-    def _initial(self, node: Declare) -> str:
+    def initial(self, node: Declare) -> str:
         return self._widened(node.value, node.dtype, node.lanes)
 
     def _widened(self, value: Expr, dtype: DType, width: int) -> str:
@@ -328,6 +331,8 @@ class BodyEmitter:
         """Return the statements with which an outermost loop asks for signals."""
         if self.is_repeated or self.is_parallel or not asks(loop):
             return []
+        if self.frame.edition.is_handed_over:
+            return []
         return [Branch(STOPPED, self.exit.lines(INTERRUPTED, self.printer), [])]
 
     def _across_rows(self, loop: For) -> list[Code]:
@@ -385,10 +390,10 @@ class BodyEmitter:
 
     def own(self, wish: str) -> str:
         """Return a name for a block of its own; it hides nothing that the block uses."""
-        return c_identifier(wish, self.frame.taken)
+        return self.frame.identifier(wish, self.frame.taken)
 
     def _fresh(self, wish: str) -> str:
-        name = c_identifier(wish, self.frame.taken | self.names)
+        name = self.frame.identifier(wish, self.frame.taken | self.names)
         self.names.add(name)
         return name
 
@@ -447,14 +452,14 @@ class BodyEmitter:
         time.  `given`: arrays that each thread gets memory for.  `once`: the nest has labels and
         cannot stand twice.
         """
-        condition = "" if once else enough(loop, self.printer)
-        loops = len(shared_loops(loop))
-        found = parallel_pragmas(loop, self.printer, loops, simd=simd, always=bool(condition))
-        together = [Pragma(found.whole), nest]
+        condition = "" if once or self.frame.edition.is_handed_over else enough(loop, self.printer)
+        named = Named(self._fresh, 50 if self.frame.edition.is_handed_over else None)
+        found = parallel_pragmas(loop, self.printer, named, simd=simd, always=bool(condition))
+        together = [*named.lines, Pragma(found.whole), nest]
         end = self.streamed(loop.body)
         if given or end:
             inside = self._with_memory(given, [Pragma(found.loop), nest, *end])
-            together = [Pragma(found.region), Block(inside)]
+            together = [*named.lines, Pragma(found.region), Block(inside)]
         if not condition:
             return together
         alone = [Pragma(simd_pragma(loop, self.printer))] if simd else []

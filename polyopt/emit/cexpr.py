@@ -22,6 +22,7 @@ from polyopt.emit.lane_forms import (
     larger_or_smaller,
     no_order,
 )
+from polyopt.emit.operation_helpers import HELPER_OF, helper_kind
 from polyopt.emit.precedence import (
     AND,
     ATOM,
@@ -68,18 +69,6 @@ from polyopt.ir.scop import Role
 from polyopt.ir.showing import show
 from polyopt.ir.types import DType, Kind
 from polyopt.never import assert_never
-
-_HELPER_OF = {
-    BinaryOp.MIN: HelperKind.MIN,
-    BinaryOp.MAX: HelperKind.MAX,
-    BinaryOp.FLOORDIV: HelperKind.FLOORDIV,
-    BinaryOp.MOD: HelperKind.MOD,
-    BinaryOp.POW: HelperKind.POW,
-    BinaryOp.SHL: HelperKind.SHL,
-    BinaryOp.SHR: HelperKind.SHR,
-    BinaryOp.MUL: HelperKind.MUL,
-    BinaryOp.DIV: HelperKind.DIV,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +218,7 @@ class ExprPrinter:
             name = self.helper(Helper(HelperKind.ROUND, expr.dtype))
             return f"{name}({self._unrounded(expr)})", ATOM
         if isinstance(expr, Binary):  # a minimum or maximum
-            name = self.helper(Helper(_HELPER_OF[expr.op], expr.dtype))
+            name = self.helper(Helper(HELPER_OF[expr.op], expr.dtype))
             return f"{name}({self.text(expr.left)}, {self.text(expr.right)})", ATOM
         if isinstance(expr, Call) and expr.func is MathFunc.NEXTAFTER:
             name = self.helper(Helper(HelperKind.NEXT, expr.dtype))
@@ -309,7 +298,7 @@ class ExprPrinter:
         if expr.op is BinaryOp.RATIO:
             return self._ratio(expr)
         if self._needs_helper(expr):
-            name = self.helper(Helper(_HELPER_OF[expr.op], dtype, lanes(expr)))
+            name = self.helper(Helper(helper_kind(expr, self.dialect), dtype, lanes(expr)))
             right = self.text(expr.right)
             return f"{name}({self.text(expr.left)}, {right})", ATOM
         return self._narrow(*self._operator(expr), dtype)

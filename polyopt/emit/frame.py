@@ -10,9 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from polyopt.dataclass import dataclass
 from polyopt.emit.c_statements import Code, Line, identifiers
 from polyopt.emit.cexpr import ExprPrinter
+from polyopt.emit.display_names import local_names
+from polyopt.emit.edition import BUILT, Edition
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import row_arrays
-from polyopt.emit.names import c_identifier, entry_identifier
+from polyopt.emit.names import c_identifier, entry_identifier, readable_identifier
 from polyopt.emit.ranges import Ranges
 from polyopt.emit.regions import free_names, region_arrays, thread_arrays, written_arrays
 from polyopt.emit.views import View, has_rows
@@ -29,6 +31,7 @@ _IN_EXTENTS = (
     HelperKind.MIN,
     HelperKind.MAX,
     HelperKind.FLOORDIV,
+    HelperKind.FLOOR,
     HelperKind.MOD,
 )
 
@@ -52,6 +55,11 @@ class Frame:
     ranges: Ranges
     taken: frozenset[str]
     rows: frozenset[str]
+    edition: Edition = BUILT
+
+    def identifier(self, wish: str, taken: Collection[str]) -> str:
+        """Return a C identifier like `wish` that is not in `taken`."""
+        return identifier(self.edition, wish, taken)
 
     def declarations(self) -> list[str]:
         """Return the entry's parameters as C text."""
@@ -107,7 +115,13 @@ def row_declaration(view: View, printer: ExprPrinter) -> Code:
     return Line(f"{text};")
 
 
-def make_frame(fn: LoopFunction) -> Frame:
+def identifier(edition: Edition, wish: str, taken: Collection[str]) -> str:
+    """Return a C identifier like `wish` that is not in `taken`, as an edition has them."""
+    choose = readable_identifier if edition.is_handed_over else c_identifier
+    return choose(wish, taken)
+
+
+def make_frame(fn: LoopFunction, edition: Edition = BUILT) -> Frame:
     """Choose the identifiers of `fn`."""
     names: dict[str, str] = {}
     taken: set[str] = set()
@@ -127,8 +141,10 @@ def make_frame(fn: LoopFunction) -> Frame:
         ),
     ]:
         if name not in names:
-            names[name] = c_identifier(name, taken)
+            names[name] = identifier(edition, name, taken)
             taken.add(names[name])
+    if edition.is_handed_over:
+        local_names(fn, names, taken)
     ranges = Ranges(params={s.param: 0 for s in fn.signature.sizes if isinstance(s, SizeOf)})
     printer = ExprPrinter({}, names, ranges, {})
     written = written_arrays(fn.body)
@@ -138,7 +154,7 @@ def make_frame(fn: LoopFunction) -> Frame:
     ]
     views: dict[str, View] = {}
     for array in fn.arrays:
-        strides = _stride_params(array, names[array.name], taken)
+        strides = _stride_params(array, names[array.name], taken, edition)
         view = array_view(array, names[array.name], array.name in written, strides, printer)
         views[array.name] = view
         if array.role not in (Role.TEMP, Role.FAULT):
@@ -172,6 +188,7 @@ def make_frame(fn: LoopFunction) -> Frame:
         ranges=ranges,
         taken=frozenset(taken),
         rows=row_arrays(fn),
+        edition=edition,
     )
 
 
@@ -185,7 +202,7 @@ def library_type(name: str) -> str:
     return f"int (*{name})(int site, void *const *data, const int64_t *extents)"
 
 
-def _stride_params(array: Array, name: str, taken: set[str]) -> list[CParam]:
+def _stride_params(array: Array, name: str, taken: set[str], edition: Edition) -> list[CParam]:
     match array.layout:
         case Layout.C:
             dims = range(0)
@@ -195,7 +212,7 @@ def _stride_params(array: Array, name: str, taken: set[str]) -> list[CParam]:
             dims = range(len(array.shape))
     found = []
     for dim in dims:
-        text = c_identifier(f"{name}_s{dim}", taken)
+        text = identifier(edition, f"{name}_s{dim}", taken)
         taken.add(text)
         found.append(CParam(CParamKind.STRIDE, array.name, DType.INT64, text, dim=dim))
     return found

@@ -70,6 +70,51 @@ def c_identifier(name: str, taken: Collection[str] = ()) -> str:
     return found
 
 
+def readable_identifier(name: str, taken: Collection[str] = ()) -> str:
+    """Return an identifier as `c_identifier`, without the underscore where no header has the name.
+
+    >>> readable_identifier("i_tile"), readable_identifier("alpha"), readable_identifier("NI")
+    ('i_tile', 'alpha', 'NI')
+    >>> readable_identifier("exp"), readable_identifier("register"), readable_identifier("M_PI")
+    ('exp_', 'register_', 'M_PI_')
+    >>> readable_identifier("i_tile", {"i_tile"}), readable_identifier("_x")
+    ('i_tile_2_', 'v_x')
+    """
+    safe = c_identifier(name, taken)
+    short = safe.rstrip("_")
+    if short in taken or _may_be_taken(short):
+        return safe
+    return short
+
+
+def _may_be_taken(name: str) -> bool:
+    """Tell whether C, C++ or a header that texts include may have a name: macros are capitals."""
+    is_macro = name.isupper() and (len(name) > 2 or "_" in name)
+    is_type = name.endswith("_t") or (name.startswith(("int", "uint")) and name[-1].isdigit())
+    return is_macro or is_type or name in _WORDS or name in MATH_NAMES or name in COMPLEX_NAMES
+
+
+_LISTED = """
+alignas alignof alloca and and_eq asm atomic_cancel atomic_commit atomic_noexcept auto bitand bitor
+bool break case catch char char16_t char32_t char8_t class co_await co_return co_yield compl complex
+concept const const_cast consteval constexpr constinit continue decltype default delete do double
+dynamic_cast else enum errno explicit export extern false far final float for fortran fpclassify
+friend goto huge if imaginary import inline int interface iscanonical iseqsig isfinite isgreater
+isgreaterequal isinf isless islessequal islessgreater isnan isnormal issignaling issubnormal
+isunordered iszero linux long main
+math_errhandling module mutable namespace near new noexcept not not_eq nullptr
+operator or or_eq override pascal private protected public reflexpr register reinterpret_cast
+requires restrict return short signbit signed sizeof small static static_assert static_cast stderr
+stdin stdout struct switch synchronized template this thread_local throw true try typedef typeid
+typename typeof typeof_unqual union unix unsigned using virtual void volatile wchar_t while xor
+xor_eq
+abort abs aligned_alloc calloc exit fmod free frexp labs ldexp llabs madvise malloc memcpy memmove
+memset mmap munmap omp_get_thread_num omp_in omp_out omp_priv realloc size_t
+"""
+_WORDS = frozenset(_LISTED.split())
+"""Words of C and C++, macros in small letters of headers, functions that texts call."""
+
+
 def entry_identifier(name: str) -> str:
     """Return the name of the function that is called from outside, also from C.
 

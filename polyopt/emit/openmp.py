@@ -5,7 +5,10 @@ In: a `For`.  Out: the pragma's text.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from polyopt.dataclass import dataclass
+from polyopt.emit.c_statements import Line
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.early_exits import leaves_early
 from polyopt.emit.extrema import is_chosen
@@ -123,18 +126,35 @@ class Pragmas:
     whole: str
 
 
+class Named:
+    """Gives long conditions names: `lines` declare them.  `longest` None: all stay as they are."""
+
+    def __init__(self, fresh: Callable[[str], str], longest: int | None) -> None:
+        self.lines: list[Line] = []
+        self._fresh, self._longest = fresh, longest
+
+    def short(self, condition: str) -> str:
+        """Return `condition`, or a name for it."""
+        if self._longest is None or len(condition) <= self._longest:
+            return condition
+        name = self._fresh("enough")
+        self.lines.append(Line(f"const bool {name} = {condition};"))
+        return name
+
+
 def parallel_pragmas(
-    loop: For, printer: ExprPrinter, loops: int = 1, *, simd: bool = False, always: bool = False
+    loop: For, printer: ExprPrinter, named: Named, *, simd: bool = False, always: bool = False
 ) -> Pragmas:
     """Return the pragmas that share the iterations of `loop` among threads, if there are enough.
 
-    `loops`: how many nested loops are shared out together.  `always`: the text around asks.
+    Loops inside are shared out together with it where they can.  `always`: the text around asks.
     """
     amount = work(loop)
+    loops = len(shared_loops(loop))
     several = f" && ({_several(loop, printer)})" if _has_own_copies(loop) else ""
     test = f"{printer.text(amount)} > {ENOUGH_WORK}{several}"
     is_asked = not (isinstance(amount, Const) or always)
-    condition = f" if ({test})" if is_asked else ""
+    condition = f" if ({named.short(test)})" if is_asked else ""
     kind = "for simd" if simd else "for"
     together = f" collapse({loops})" if loops > 1 else ""
     clauses = f"{together} schedule({_sharing(loop, printer)}){reduction_clauses(loop, printer)}"

@@ -17,7 +17,7 @@ from polyopt.emit.early_exits import STATUS, Exit, ExitKind, fails_in_parallel, 
 from polyopt.emit.frame import extent_text
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.interrupts import any_asks
-from polyopt.emit.names import ENTRY_PREFIX, c_identifier
+from polyopt.emit.names import ENTRY_PREFIX
 from polyopt.emit.regions import Free, free_names, thread_arrays, written_arrays
 from polyopt.emit.views import View
 from polyopt.ir.expr import Expr
@@ -35,7 +35,10 @@ TOGETHER = 16
 
 def outline_region(emitter: BodyEmitter, loop: For, free: Free, *, fails: bool) -> list[Code]:
     """Outline the body of a parallel loop and return the call."""
-    name, arguments = _function(emitter, loop.body, loop.label or "region", free, fails=fails)
+    label = loop.label or "region"
+    if emitter.frame.edition.is_handed_over:
+        label = emitter.name(loop.iter)
+    name, arguments = outlined(emitter, loop.body, label, free, fails=fails)
     return [Line(line) for line in calling(name, arguments, ";")]
 
 
@@ -88,9 +91,10 @@ def _is_outlinable(node: Node) -> bool:
 
 def _section(emitter: BodyEmitter, body: Body) -> list[Code]:
     """Outline some nests and return the call, and the exit if these may leave early."""
-    leaves = leaves_early(body) or any_asks(body)
+    asked = not emitter.frame.edition.is_handed_over and any_asks(body)
+    leaves = leaves_early(body) or asked
     inside = replace(emitter, exit=Exit(ExitKind.RETURN))
-    name, arguments = _function(inside, body, "part", free_names(body), leaves=leaves)
+    name, arguments = outlined(inside, body, "part", free_names(body), leaves=leaves)
     if not leaves:
         return [Line(line) for line in calling(name, arguments, ";")]
     status = f"{name}_status"
@@ -98,7 +102,7 @@ def _section(emitter: BodyEmitter, body: Body) -> list[Code]:
     return [*call, Branch(status, emitter.exit.lines(status, emitter.printer), [])]
 
 
-def _function(
+def outlined(
     emitter: BodyEmitter,
     content: Body,
     label: str,
@@ -107,14 +111,14 @@ def _function(
     fails: bool = False,
     leaves: bool = False,
 ) -> tuple[str, list[str]]:
-    """Outline `content` as a function; return its name and the arguments.
+    """Outline `content` as a function and return its name and the arguments.
 
     `fails`: it takes a pointer to a status; `leaves`: it returns a status, 0 at its end.
     """
     frame, printer = emitter.frame, emitter.printer
     taken = frame.taken | emitter.names
     part = label.replace(".", "_").replace("[", "_").removesuffix("]")
-    name = c_identifier(f"{frame.entry.removeprefix(ENTRY_PREFIX)}_{part}", taken)
+    name = frame.identifier(f"{frame.entry.removeprefix(ENTRY_PREFIX)}_{part}", taken)
     emitter.names.add(name)
     arrays = [n for n in frame.views if n in free.arrays]
     written = written_arrays(content)

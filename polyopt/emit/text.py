@@ -5,10 +5,13 @@ In: proven loops.  Out: `Source`, or a `DeviceProgram` for devices.
 
 from __future__ import annotations
 
+from polyopt.emit.edition import handed_over
 from polyopt.ir.host import Emitted, device_program
 from polyopt.ir.loops import LoopFunction
+from polyopt.ir.program import Program
 from polyopt.ir.source import DeviceSource, Source
-from polyopt.ir.target import TARGETS
+from polyopt.ir.target import TARGETS, Target
+from polyopt.late import named
 
 
 def emit(loops: LoopFunction, language: str) -> Emitted:
@@ -16,3 +19,16 @@ def emit(loops: LoopFunction, language: str) -> Emitted:
     target = TARGETS[language]
     text: Source | DeviceSource = target.print_loops(loops)
     return text if isinstance(text, Source) else device_program(loops, text)
+
+
+def emit_for_readers(
+    loops: LoopFunction, language: str, program: Program, version: str = ""
+) -> Emitted:
+    """Return the text that is handed over: C in the edition for readers; raises `EmitError`.
+
+    `program` tells the source's lines, `version` is polyopt's.
+    """
+    if TARGETS[language] is not Target.C:
+        return emit(loops, language)
+    source: Source = named("polyopt", "emit.c.emit_c")(loops, handed_over(program, version))
+    return source

@@ -13,7 +13,7 @@ from polyopt.emit.extents import extent_of
 from polyopt.emit.helpers import LINE, Helper, HelperKind
 from polyopt.emit.lanes import vectorized
 from polyopt.emit.passes.rewriting import trip_count
-from polyopt.emit.sliding_windows import moved, windows
+from polyopt.emit.sliding_windows import REGISTER_BYTES, moved, windows
 from polyopt.ir.expr import Expr, Load, VectorLoad, substitute
 from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Assign, Body, For
@@ -57,6 +57,10 @@ def vector_loop(emitter: BodyEmitter, loop: For) -> list[Code]:
     middle = replace(emitter, printer=replace(emitter.printer, streams=streams))
     more = f"for (; {name} + {width} <= {high}; {name} += {width})"
     back = Line(f"{name} -= {width};")
+    if emitter.frame.edition.is_handed_over and not streams:
+        sliding = _sliding(middle, loop, body, high, f"{part[0]} == 0 && ")
+        if sliding:  # the few vectors around those in the middle need no form of their own
+            return [Compound(head, [*bounds, *ends.body(body), *sliding])]
     sliding = _sliding(middle, loop, body, high)
     full = [*middle.body(body), *sliding] if sliding else [Compound(more, middle.body(body)), back]
     return [Compound(head, [Branch(whole, full, [*bounds, *ends.body(body)])])]
@@ -110,10 +114,13 @@ def _starts(emitter: BodyEmitter, loop: For, body: Body, lower: Expr) -> tuple[s
     return back, {**alike, first: told[first]} if told else {}
 
 
-def _sliding(emitter: BodyEmitter, loop: For, body: Body, high: str) -> list[Code]:
+def _sliding(
+    emitter: BodyEmitter, loop: For, body: Body, high: str, condition: str = ""
+) -> list[Code]:
     """Print the vectors in the middle of a loop, each element of a window loaded once.
 
     Loaded is what the vector after the next one loads in any case: it has to be a whole one.
+    `condition`: whether the vector before is a whole one.
     """
     found = windows(body)
     if not found:
@@ -149,7 +156,7 @@ def _sliding(emitter: BodyEmitter, loop: For, body: Body, high: str) -> list[Cod
         [*loads, *inner.body(body), *moves],
     )
     back = Line(f"{name} -= {width};")
-    return [Branch(f"{name} + {3 * width} <= {high}", [*starts, nest, back], [])]
+    return [Branch(f"{condition}{name} + {3 * width} <= {high}", [*starts, nest, back], [])]
 
 
 def _strip(
@@ -163,6 +170,17 @@ def _strip(
     if trip_count(loop) == loop.lanes:
         return Compound(head, emitter.body(body))
     to = emitter.own(f"{name}_to")
+    if emitter.frame.edition.is_handed_over and _has_cheap_masks(loop, body):
+        least = emitter.helper(HelperKind.MIN)
+        ends = replace(emitter, printer=replace(emitter.printer, part=("0", to)))
+        line = Line(f"int64_t {to} = {least}({high} - {name}, {loop.lanes});")
+        return Compound(head, [line, *ends.body(body)])
     ends = replace(emitter, printer=replace(emitter.printer, part=("0", to)))
     rest = [Line(f"int64_t {to} = {high} - {name};"), *ends.body(body)]
     return Compound(head, [Branch(f"{name} + {loop.lanes} <= {high}", emitter.body(body), rest)])
+
+
+def _has_cheap_masks(loop: For, body: Body) -> bool:
+    """Tell whether lanes that are left out cost little, as in registers of 64 bytes."""
+    targets = (node.target for node in all_nodes(body) if isinstance(node, Assign))
+    return all(target.dtype.size * loop.lanes == REGISTER_BYTES for target in targets)

@@ -6,10 +6,19 @@ In: what an operation is and its dtype.  Out: the function's name, and its defin
 from __future__ import annotations
 
 from polyopt.emit.helpers import memory, scalars, vectors
-from polyopt.emit.helpers.helper import SUFFIX, Helper, HelperKind, vector_type
+from polyopt.emit.helpers.helper import SUFFIX, Helper, HelperKind, in_one_line, vector_type
 from polyopt.emit.helpers.memory import ENOUGH_WORK, LINE
 
-__all__ = ["ENOUGH_WORK", "LINE", "SUFFIX", "Helper", "HelperKind", "definition", "vector_type"]
+__all__ = [
+    "ENOUGH_WORK",
+    "LINE",
+    "SUFFIX",
+    "Helper",
+    "HelperKind",
+    "definition",
+    "in_one_line",
+    "vector_type",
+]
 
 _DEFINITIONS = {**scalars.DEFINITIONS, **memory.DEFINITIONS, **vectors.DEFINITIONS}
 

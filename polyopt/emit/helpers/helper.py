@@ -23,6 +23,7 @@ class HelperKind(Enum):
     MIN = "min"
     MAX = "max"
     FLOORDIV = "floordiv"
+    FLOOR = "floor_div"
     MOD = "mod"
     POW = "pow"
     ABS = "abs"
@@ -134,6 +135,21 @@ def function(result: str, helper: Helper, args: str, body: list[str]) -> list[st
     space = "" if result.endswith("*") else " "
     head = f"static inline {result}{space}{helper.name}({args})"
     return [head, "{", *(line if line[0] == "#" else f"    {line}" for line in body), "}"]
+
+
+def in_one_line(lines: list[str], width: int = 100) -> list[str]:
+    """Return the definition of a function with one statement as one line, where it fits.
+
+    >>> in_one_line(["int f(int a)", "{", "    return a;", "}"])
+    ['int f(int a) { return a; }']
+    """
+    match lines:
+        case [head, "{", body, "}"] if len(head) + len(body.strip()) + 5 <= width:
+            return [f"{head} {{ {body.strip()} }}"]
+        case [head, tail] if tail.startswith("    ") and len(head) + len(tail) - 3 <= width:
+            return [f"{head} {tail.strip()}"]
+        case _:
+            return lines
 
 
 def binary(helper: Helper, body: list[str]) -> list[str]:

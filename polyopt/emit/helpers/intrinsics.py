@@ -42,8 +42,11 @@ class _Macro:
     feature: _Feature = _Feature.FMA
 
 
-def intrinsics(words: Iterable[str]) -> list[str]:
-    """Return the lines that make the intrinsics among `words` known; none where there are none."""
+def intrinsics(words: Iterable[str], *, by_header: bool = False) -> list[str]:
+    """Return the lines that make the intrinsics among `words` known; none where there are none.
+
+    `by_header`: by the compiler's header alone.
+    """
     found = sorted(word for word in set(words) if word.startswith(("_mm", "__m")))
     names = [word for word in found if _NAME.fullmatch(word)]
     if not names:
@@ -51,7 +54,7 @@ def intrinsics(words: Iterable[str]) -> list[str]:
     macros = [_macro(name) for name in names]
     header = "#include <immintrin.h>"
     known = [macro for macro in macros if macro is not None]
-    if len(known) < len(macros):
+    if by_header or len(known) < len(macros):
         return [*_GUARD, header, "#endif"]
     return [
         *_GUARD,

@@ -152,6 +152,11 @@ def _floordiv(helper: Helper) -> list[str]:
             return binary(helper, [f"return b == 0 ? 0 : ({t})(a / b);"])
 
 
+def _floor(helper: Helper) -> list[str]:
+    """Divide by a positive number."""
+    return binary(helper, ["return a / b - (a % b < 0);"])
+
+
 def _mod(helper: Helper) -> list[str]:
     t = helper.dtype.ctype
     match helper.dtype.kind:
@@ -357,6 +362,7 @@ DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.MIN: _min,
     HelperKind.MAX: _min,
     HelperKind.FLOORDIV: _floordiv,
+    HelperKind.FLOOR: _floor,
     HelperKind.MOD: _mod,
     HelperKind.POW: _pow,
     HelperKind.ABS: _abs,

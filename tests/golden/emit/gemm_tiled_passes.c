@@ -119,16 +119,16 @@ __attribute__((noinline)) static void gemm_L0_tile_0_(int64_t N, int64_t M, int6
             for (int64_t j = -(M >= 128 ? po_phase_f64x8(C[i]) : 0); j < M; j += 8) {
                 if (j >= 0 && j + 8 <= M) {
                     for (; j + 8 <= M; j += 8) {
-                        po_store_f64x8(C[i] + j, po_load_f64x8(C[i] + j) + alpha_ * A[i][k]
-                                * po_load_f64x8(B[k] + j));
+                        po_store_f64x8(C[i] + j, po_load_f64x8(C[i] + j)
+                                + alpha_ * A[i][k] * po_load_f64x8(B[k] + j));
                     }
                     j -= 8;
                 } else {
                     int64_t j_from_ = po_max(-j, 0);
                     int64_t j_to_ = po_min(M - j, 8);
                     po_store_part_f64x8(C[i] + j, j_from_, j_to_,
-                            po_load_part_f64x8(C[i] + j, j_from_, j_to_) + alpha_ * A[i][k]
-                            * po_load_part_f64x8(B[k] + j, j_from_, j_to_));
+                            po_load_part_f64x8(C[i] + j, j_from_, j_to_)
+                            + alpha_ * A[i][k] * po_load_part_f64x8(B[k] + j, j_from_, j_to_));
                 }
             }
         }

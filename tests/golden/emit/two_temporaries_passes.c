@@ -154,8 +154,8 @@ int polyopt_chain(int64_t N, double *restrict x)
         } else {
             int64_t i_from_ = po_max(-i, 0);
             int64_t i_to_ = po_min(N - i, 8);
-            po_store_part_f64x8(t + i, i_from_, i_to_, po_load_part_f64x8(x + i, i_from_, i_to_)
-                    * 2.0);
+            po_store_part_f64x8(t + i, i_from_, i_to_,
+                    po_load_part_f64x8(x + i, i_from_, i_to_) * 2.0);
         }
     }
     for (int64_t i = -(N >= 64 ? po_phase_f64x8(u) : 0); i < N; i += 8) {
@@ -167,8 +167,8 @@ int polyopt_chain(int64_t N, double *restrict x)
         } else {
             int64_t i_from_ = po_max(-i, 0);
             int64_t i_to_ = po_min(N - i, 8);
-            po_store_part_f64x8(u + i, i_from_, i_to_, po_load_part_f64x8(t + i, i_from_, i_to_)
-                    + 1.0);
+            po_store_part_f64x8(u + i, i_from_, i_to_,
+                    po_load_part_f64x8(t + i, i_from_, i_to_) + 1.0);
         }
     }
     for (int64_t i = -(N >= 64 ? po_phase_f64x8(x) : 0); i < N; i += 8) {
@@ -181,7 +181,8 @@ int polyopt_chain(int64_t N, double *restrict x)
         } else {
             int64_t i_from_ = po_max(-i, 0);
             int64_t i_to_ = po_min(N - i, 8);
-            po_store_part_f64x8(x + i, i_from_, i_to_, po_load_part_f64x8(u + i, i_from_, i_to_)
+            po_store_part_f64x8(x + i, i_from_, i_to_,
+                    po_load_part_f64x8(u + i, i_from_, i_to_)
                     - po_load_part_f64x8(t + i, i_from_, i_to_));
         }
     }

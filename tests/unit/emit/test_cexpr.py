@@ -83,7 +83,7 @@ def c(value: complex, dtype: DType = F64) -> Const:
         (b("*", c(2**20, I64), c(2**20, I64), I64), "INT64_C(1048576) * 1048576"),
         (b("<<", c(1, I64), c(40, I64), I64), "INT64_C(1) << 40"),
         (b("//", b("+", N, integer(31), I64), integer(32), I64), "(N + 31) / 32"),
-        (b("//", b("-", N, integer(1), I64), integer(32), I64), "po_floordiv(N - 1, 32)"),
+        (b("//", b("-", N, integer(1), I64), integer(32), I64), "po_floor_div(N - 1, 32)"),
         (b("%", b("+", N, i, I64), integer(3), I64), "(N + i) % 3"),
         (b("%", j, integer(3), I64), "po_mod(j, 3)"),
         (b("min", N, i, I64), "po_min(N, i)"),

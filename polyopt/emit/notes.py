@@ -1,0 +1,135 @@
+"""Comment loops and statements for readers: what a nest is for, which source lines it computes.
+
+In: a body, the position of a node.  Out: comment lines; none in the edition that polyopt builds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from polyopt.emit.banner import plain
+from polyopt.emit.c_statements import Code, Line
+from polyopt.emit.edition import Edition
+from polyopt.emit.work import REST
+from polyopt.ir.expr import Cast, Expr, Load, VectorLoad
+from polyopt.ir.loops import (
+    Assign,
+    Body,
+    Declare,
+    For,
+    If,
+    LoopKind,
+    Node,
+    SetLocal,
+    While,
+)
+from polyopt.ir.nodes import all_nodes
+
+_TILE = re.compile(r"_tile\d*$")
+MOST_LINES = 6
+"""Source lines before one loop; longer lists end in their number."""
+
+
+def notes(
+    edition: Edition, names: Mapping[str, str], body: Body, number: int, *, is_repeated: bool
+) -> list[Code]:
+    """Return the comments before node `number` of a body; `is_repeated`: a loop is around it."""
+    if not edition.is_handed_over:
+        return []
+    node = body[number]
+    found = []
+    if isinstance(node, For) and not (is_repeated and len(body) == 1):
+        found = _nest(node, names)
+    if isinstance(node, For | While):
+        found += [] if _has_loops(node.body) else _lines(edition, (node,))
+    elif not is_repeated or _has_loops(body):
+        lines = [] if _has_loops((node,)) else _lines(edition, (node,))
+        before = _lines(edition, body[number - 1 : number]) if number else []
+        found += [] if lines == before else lines
+    return [Line(f"/* {text} */") for text in found]
+
+
+def _has_loops(body: Body) -> bool:
+    return any(isinstance(node, For | While) for node in all_nodes(body))
+
+
+def _lines(edition: Edition, nodes: Iterable[Node]) -> list[str]:
+    """Return the comments of the statements that nodes run, each once."""
+    found: dict[str, None] = {}
+    for node in all_nodes(tuple(nodes)):
+        if isinstance(node, Assign | Declare | SetLocal):
+            line = edition.lines.get(node.statement)
+            if line is not None:
+                found[line] = None
+    lines = list(found)
+    more = len(lines) - MOST_LINES
+    return lines if more < 2 else [*lines[:MOST_LINES], f"and {more} lines more"]
+
+
+def _nest(loop: For, names: Mapping[str, str]) -> list[str]:
+    """Return what a nest does that its loops do not tell; nothing of a plain one."""
+    chain = _chain(loop)
+    copied = _copied(chain[-1].body)
+    if copied:
+        return [f"copy {copied}"]
+    phrases = [_purpose(one, names) for one in chain]
+    if phrases == [names.get(one.iter, one.iter) for one in chain]:
+        return []
+    rest = ": what full tiles leave over" if any(REST in one.label for one in chain) else ""
+    return [", ".join(phrases) + rest]
+
+
+def _chain(loop: For) -> list[For]:
+    """Return the loops of a nest, each with nothing but the next one in it, and conditions."""
+    chain = [loop]
+    body = loop.body
+    while len(body) == 1:
+        (node,) = body
+        if isinstance(node, For):
+            chain.append(node)
+            body = node.body
+        elif isinstance(node, If) and not node.otherwise:
+            body = node.then
+        else:
+            break
+    return chain
+
+
+def _purpose(loop: For, names: Mapping[str, str]) -> str:
+    """Return a loop's iterator and how its iterations run."""
+    name = plain(names.get(loop.iter, loop.iter))
+    what = name
+    if ".tile" in loop.label:
+        what = f"tiles of {_TILE.sub('', name)}"
+    match loop.kind:
+        case LoopKind.PARALLEL:
+            return f"{what} on threads"
+        case LoopKind.VECTOR if loop.lanes > 1:
+            return f"{what} in vectors of {loop.lanes}"
+        case LoopKind.VECTOR | LoopKind.EXTREMUM:
+            return f"{what} in SIMD lanes"
+        case _ if loop.lanes > 1:
+            return f"{what} across {loop.lanes} rows"
+        case _:
+            return what
+
+
+def _copied(body: Body) -> str:
+    """Return "A into A_panel" of a body that only copies elements; "" of any other."""
+    pairs: dict[str, None] = {}
+    for node in body:
+        if not isinstance(node, Assign) or node.statement:
+            return ""
+        source = _source(node.value)
+        if source is None:
+            return ""
+        pairs[f"{plain(source.array)} into {plain(node.target.array)}"] = None
+    return " and ".join(pairs)
+
+
+def _source(value: Expr) -> Load | VectorLoad | None:
+    """Return the element that a value is, converted or not."""
+    while isinstance(value, Cast):
+        value = value.operand
+    return value if isinstance(value, Load | VectorLoad) else None
