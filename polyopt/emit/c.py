@@ -7,8 +7,8 @@ Refuses: what the expression printer refuses.
 from __future__ import annotations
 
 from polyopt.dataclass import replace
-from polyopt.emit.banner import SNIPPET, banner, plain, signed_banner
-from polyopt.emit.c_statements import Branch, Code, Compound, Function, Line, identifiers, prototype
+from polyopt.emit.banner import SNIPPET, banner, signed_banner
+from polyopt.emit.c_statements import Branch, Code, Compound, Function, Line, identifiers
 from polyopt.emit.c_statements import words as words_of
 from polyopt.emit.cbody import BodyEmitter
 from polyopt.emit.cexpr import ExprPrinter
@@ -23,7 +23,8 @@ from polyopt.emit.early_exits import (
     leaves_early,
 )
 from polyopt.emit.edition import BUILT, Edition
-from polyopt.emit.frame import Frame, make_frame
+from polyopt.emit.frame import make_frame
+from polyopt.emit.header import header
 from polyopt.emit.helpers import Helper, HelperKind, definition, in_one_line
 from polyopt.emit.helpers.intrinsics import intrinsics
 from polyopt.emit.interrupts import STOPPED, TEXT, any_asks
@@ -66,7 +67,7 @@ def emit_c(fn: LoopFunction, edition: Edition = BUILT) -> Source:
         language="c",
         entry=frame.entry,
         text=_file(fn, used, code, edition),
-        header=_header(fn, frame),
+        header=header(fn, frame),
         params=frame.params,
         signature=fn.signature,
         openmp=openmp,
@@ -195,49 +196,3 @@ def _needed_headers(words: frozenset[str]) -> list[str]:
     if words & _STDLIB:
         names.append("stdlib.h")
     return names
-
-
-def _header(fn: LoopFunction, frame: Frame) -> str:
-    guard = f"{frame.entry.upper()}_H"
-    has_bool = any(p.dtype.ctype == "bool" for p in frame.params)
-    lines = [
-        f"#ifndef {guard}",
-        f"#define {guard}",
-        "",
-        *(["#include <stdbool.h>"] if has_bool else []),
-        "#include <stdint.h>",
-        "",
-        "#ifdef __cplusplus",
-        'extern "C" {',
-        "#endif",
-        "",
-        *_promise(fn),
-        *prototype(f"int {frame.entry}", frame.header_declarations(), ";"),
-        "",
-        "#ifdef __cplusplus",
-        "}",
-        "#endif",
-        "",
-        f"#endif /* {guard} */",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-_FLAGS = (
-    "Build without -ffast-math; the file switches contraction off by itself.  Compilers other than",
-    "gcc need -fwrapv, with which integers wrap as NumPy's do.",
-)
-
-
-def _promise(fn: LoopFunction) -> list[str]:
-    """Return the comment on what the entry returns, and on how to build it."""
-    lines = ["Returns 0, or 1 when there is no memory for temporaries"]
-    if fn.signature.library:
-        lines[-1] += ","
-        lines.append("or -1 when `library` gave anything but 0")
-    if not fn.signature.faults:
-        lines[-1] += "."
-    for number, fault in enumerate(fn.signature.faults):
-        lines[-1] += ","
-        lines.append(f"or {FIRST_FAULT + number}: {plain(fault.message)}")
-    return ["/*", *(f" * {line}".rstrip() for line in (*lines, "", *_FLAGS)), " */"]

@@ -76,15 +76,15 @@ class Frame:
             case _:
                 assert_never(param.kind)
 
-    def header_declarations(self) -> list[str]:
-        """Return the entry's parameters for C and C++."""
+    def header_declarations(self, restrict: str) -> list[str]:
+        """Return the entry's parameters for C and C++; `restrict` is a macro for that word."""
         found = []
         for param in self.params:
             ctype = param.dtype.ctype.replace(" complex", " _Complex")
             match param.kind:
                 case CParamKind.ARRAY:
                     const = "" if param.written else "const "
-                    found.append(f"{const}{ctype} *{self.names[param.name]}")
+                    found.append(f"{const}{ctype} *{restrict} {self.names[param.name]}")
                 case CParamKind.LIBRARY:
                     found.append(library_type(param.text.removeprefix("po_")))
                 case CParamKind.SIZE | CParamKind.STRIDE | CParamKind.SCALAR:

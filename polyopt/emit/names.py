@@ -78,13 +78,16 @@ def readable_identifier(name: str, taken: Collection[str] = ()) -> str:
     >>> readable_identifier("exp"), readable_identifier("register"), readable_identifier("M_PI")
     ('exp_', 'register_', 'M_PI_')
     >>> readable_identifier("i_tile", {"i_tile"}), readable_identifier("_x")
-    ('i_tile_2_', 'v_x')
+    ('i_tile_2', 'v_x')
     """
-    safe = c_identifier(name, taken)
-    short = safe.rstrip("_")
-    if short in taken or _may_be_taken(short):
-        return safe
-    return short
+    plain = c_identifier(name).rstrip("_")
+    if _may_be_taken(plain):
+        return c_identifier(name, taken)
+    found, number = plain, 1
+    while found in taken:
+        number += 1
+        found = f"{plain}_{number}"
+    return found
 
 
 def _may_be_taken(name: str) -> bool:

@@ -138,7 +138,7 @@ class Named:
         if self._longest is None or len(condition) <= self._longest:
             return condition
         name = self._fresh("enough")
-        self.lines.append(Line(f"const bool {name} = {condition};"))
+        self.lines.append(Line(f"const bool {name} __attribute__((unused)) = {condition};"))
         return name
 
 
