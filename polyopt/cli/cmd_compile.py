@@ -18,6 +18,7 @@ from polyopt.artefact import SUFFIX, artefact_text, text_for_readers
 from polyopt.cli.console import result, result_json, talk
 from polyopt.cli.cregions import compile_file
 from polyopt.cli.output_files import write_files
+from polyopt.cli.package_files import package_files
 from polyopt.cli.prepare import (
     compile_options,
     compile_prepared,
@@ -52,6 +53,7 @@ _TITLE = f"{HEADER}\n# {{}}: steps on the order of the source"
 @compile_options
 @click.option("-I", "folders", metavar="DIR", multiple=True, help="Headers of a C file.")
 @click.option("-D", "macros", metavar="NAME=VALUE", multiple=True, help="A macro for a C file.")
+@click.option("--package", is_flag=True, help="Write files for pkg-config and CMake, too.")
 @json_option
 def command(
     target: str,
@@ -63,6 +65,7 @@ def command(
     threads: int | None,
     fp: str | None,
     schedule: str | None,
+    package: bool,
     as_json: bool,
 ) -> None:
     """Compile a function; write its text, header, schedule and certificate.
@@ -74,6 +77,8 @@ def command(
 
     if output == STDOUT and as_json:
         raise click.UsageError("-o - prints the text, and --json prints something else")
+    if package and (output == STDOUT or target.endswith(".c")):
+        raise click.UsageError("--package is for functions whose files are written to a directory")
     if target.endswith(".c"):
         flags = [*(f"-I{folder}" for folder in folders), *(f"-D{macro}" for macro in macros)]
         options = make_options(fp, threads, schedule)
@@ -89,16 +94,8 @@ def command(
         sys.stdout.write(source.text)
         return
     directory, name = _place(output, prepared.target.name, source)
-    certificate = _certificate(program, compilation, source)
-    written = write_files(
-        directory,
-        {
-            name + TARGETS[source.language].suffix: source.text,
-            **({f"{name}.h": source.header} if isinstance(source, Source) else {}),
-            f"{name}.schedule.txt": f"{_TITLE.format(name)}\n{compilation.schedule_text}\n",
-            **({} if certificate is None else {f"{name}{SUFFIX}": certificate}),
-        },
-    )
+    files = _files(name, program, compilation, source, package=package)
+    written = write_files(directory, files)
     signature = ", ".join(
         f"{argument.name}: {show_type(kind)}"
         for argument, kind in zip(prepared.program.signature.arguments, prepared.types, strict=True)
@@ -140,6 +137,24 @@ def _place(output: str, name: str, source: Emitted) -> tuple[Path, str]:
         f"`{output}` is a name of a file that is not written: the text is a {own[0]} file",
         hint=f"write -o {path.with_suffix(own[0])}, or -o {output}/ for a directory",
     )
+
+
+def _files(
+    name: str, program: Program, compilation: Compilation, source: Emitted, *, package: bool
+) -> dict[str, str]:
+    """Return the texts of the files that are written, by name."""
+    certificate = _certificate(program, compilation, source)
+    files = {
+        name + TARGETS[source.language].suffix: source.text,
+        **({f"{name}.h": source.header} if isinstance(source, Source) else {}),
+        f"{name}.schedule.txt": f"{_TITLE.format(name)}\n{compilation.schedule_text}\n",
+        **({} if certificate is None else {f"{name}{SUFFIX}": certificate}),
+    }
+    if not package:
+        return files
+    if not isinstance(source, Source):
+        raise click.UsageError("--package is for C: programs of devices are driven by Python")
+    return {**files, **package_files(source, name, files)}
 
 
 def _certificate(program: Program, compilation: Compilation, source: Emitted) -> str | None:
