@@ -22,6 +22,7 @@ _HOMES = {
         PolyoptError ScheduleError ToolchainError UsageError
     """,
     "hosting.upload": "to_device",
+    "loading": "LoadedKernel load",
     "runtime.device.streams": "on_stream",
     "runtime.notices": "BudgetWarning CacheWarning ForkWarning PolyoptWarning",
     "frontend.syntax.annotations": """
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
     from polyopt.frontend.syntax.argtypes import ArrayType, ConstType, ScalarType
     from polyopt.frontend.syntax.parallel_markers import parallel, prange
     from polyopt.hosting.upload import to_device
+    from polyopt.loading import LoadedKernel, load
     from polyopt.runtime.device.streams import on_stream
     from polyopt.runtime.notices import BudgetWarning, CacheWarning, ForkWarning, PolyoptWarning
     from polyopt.schedule import Schedule, Witness
@@ -154,6 +156,7 @@ __all__ = [
     "InternalError",
     "Kernel",
     "LazyArray",
+    "LoadedKernel",
     "Machine",
     "MisreadError",
     "Options",
@@ -202,6 +205,7 @@ __all__ = [
     "jvp",
     "kernel",
     "lazy",
+    "load",
     "load_schedule",
     "on_stream",
     "parallel",

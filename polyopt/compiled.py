@@ -21,7 +21,7 @@ from polyopt.runtime.check import check_call
 from polyopt.runtime.library import Loaded
 from polyopt.runtime.threads import warn_forked
 from polyopt.schedulefile import save_text
-from polyopt.specialize import Parameters, generality, plain_values, show_types
+from polyopt.specialize import Parameters, generality, plain_values, show_types, weak_flags
 from polyopt.targets import Options
 
 if TYPE_CHECKING:
@@ -163,6 +163,15 @@ class CompiledKernel:
     def schedule_text(self) -> str:
         """The schedule's steps, in the language that `with_schedule` takes."""
         return self._built.schedule_text
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a file that `polyopt.load` runs with NumPy alone, on processors such as this one.
+
+        POLYOPT_MACHINE=x86-64-v3 while it is compiled and saved makes it run on all of that level.
+        """
+        from polyopt.saving import save_kernel
+
+        save_kernel(path, self._built.source, weak_flags(self.types), self.options.compiler)
 
     def save_schedule(self, path: str | os.PathLike[str]) -> None:
         """Write the schedule's steps to a file, for `load_schedule` and `--schedule`."""

@@ -69,7 +69,10 @@ LAYERS: dict[str, set[str]] = {
         *_COMPILER, "building", "emit", "measuring", "pipeline", "report", "runtime", "sizing",
         "schedulefile", "targets",
     },
+    "loading": {"errors", "files", "ir", "runtime"},
+    "saving": {"", "errors", "ir", "loading", "runtime"},
     "compiled": {
+        "saving",
         *_COMPILER, "capture", "numerics", "bounding", "schedulefile", "frontend", "runtime",
         "schedule", "targets", "pipeline", "specialize", "building", "kernel_entries", "verifying",
         "explaining", "report",

@@ -131,4 +131,29 @@ COMMAND: dict[str, Entry] = {
         'kernel.explain(level="loops")',
         "levels are summary, nest, code, assembly and full",
     ),
+    "PO0633": Entry(
+        "a file is not a saved kernel, or a damaged one",
+        "po.load(path) of a file that was cut short",
+        "save the kernel again: compiled.save(path)",
+    ),
+    "PO0634": Entry(
+        "a saved kernel has a format that this version of polyopt does not read",
+        "po.load(path) of a file that another version wrote",
+        "save the kernel again, with the version of polyopt that loads it",
+    ),
+    "PO0635": Entry(
+        "a saved kernel is for another system or processor",
+        "po.load(path) of a kernel with AVX-512 on a processor that lacks it",
+        "save it there, or with POLYOPT_MACHINE=x86-64-v3 for all processors of a level",
+    ),
+    "PO0636": Entry(
+        "a call of a saved kernel gives it other arguments than it takes",
+        "po.load(path)(x), of a kernel of x and y",
+        "pass every argument: a saved kernel has no defaults",
+    ),
+    "PO0637": Entry(
+        "kernels of devices cannot be saved",
+        'po.kernel(f, target="cuda").compile(x).save(path)',
+        "compile for target C, or write the text with polyopt compile",
+    ),
 }

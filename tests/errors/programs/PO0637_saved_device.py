@@ -1,0 +1,5 @@
+from polyopt.saving import save_kernel
+
+
+def act():
+    save_kernel("scaled.po", object(), (), None)
