@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
+    from polyopt.emit import display_names as display_names
     from polyopt.emit import gpu as gpu
+    from polyopt.emit import library_calls as library_calls
     from polyopt.emit import nontemporal_loops as nontemporal_loops
+    from polyopt.emit import notes as notes
     from polyopt.emit import register_transpose as register_transpose
     from polyopt.emit import rerolling as rerolling
+    from polyopt.emit import sharing as sharing
+    from polyopt.emit import tidying as tidying
     from polyopt.emit import vector_loops as vector_loops
     from polyopt.emit.c import emit_c as emit_c
     from polyopt.emit.gpu import device_loops as device_loops
@@ -28,6 +33,11 @@ else:
             "passes": "optimize_loops",
             "nontemporal_loops": "",
             "rerolling": "",
+            "display_names": "",
+            "library_calls": "",
+            "notes": "",
+            "sharing": "",
+            "tidying": "",
             "vector_loops": "",
         },
     )

@@ -7,8 +7,28 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Mapping
 
+from polyopt.dataclass import dataclass, field
 from polyopt.ir.loops import LoopFunction
+
+
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """What a text is for.
+
+    `is_handed_over`: it is for readers.  `lines` gives the comment of each statement, `version`
+    polyopt's, `origin` the file of the function.
+    """
+
+    is_handed_over: bool = False
+    lines: Mapping[str, str] = field(default_factory=dict)
+    version: str = ""
+    origin: str = ""
+
+
+BUILT = Edition()
+"""The edition that polyopt builds."""
 
 
 def banner(fn: LoopFunction) -> str:

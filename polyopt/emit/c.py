@@ -6,8 +6,9 @@ Refuses: what the expression printer refuses.
 
 from __future__ import annotations
 
+from polyopt import emit
 from polyopt.dataclass import replace
-from polyopt.emit.banner import SNIPPET, banner, signed_banner
+from polyopt.emit.banner import BUILT, SNIPPET, Edition, banner, signed_banner
 from polyopt.emit.c_statements import Branch, Code, Compound, Function, Line, identifiers
 from polyopt.emit.c_statements import words as words_of
 from polyopt.emit.cbody import BodyEmitter
@@ -16,26 +17,24 @@ from polyopt.emit.early_exits import (
     END,
     FIRST_FAULT,
     STATUS,
+    STOPPED,
+    STOPS,
     Block,
     Exit,
     ExitKind,
+    any_asks,
     fails_in_parallel,
     leaves_early,
 )
-from polyopt.emit.edition import BUILT, Edition
 from polyopt.emit.frame import make_frame
 from polyopt.emit.header import header
 from polyopt.emit.helpers import Helper, HelperKind, definition, in_one_line
 from polyopt.emit.helpers.intrinsics import intrinsics
-from polyopt.emit.interrupts import STOPPED, TEXT, any_asks
 from polyopt.emit.literals import literal
 from polyopt.emit.names import COMPLEX_NAMES, MATH_NAMES
 from polyopt.emit.outlining import outline_sections
 from polyopt.emit.regions import region_arrays
-from polyopt.emit.rerolling import UNROLL, UNROLLING
-from polyopt.emit.sharing import shared_nests
 from polyopt.emit.storage_scope import zero
-from polyopt.emit.tidying import with_short_names, without_braces
 from polyopt.emit.views import View
 from polyopt.emit.wrapping import wrapped
 from polyopt.ir.expr import integer, sub
@@ -55,13 +54,13 @@ def emit_c(fn: LoopFunction, edition: Edition = BUILT) -> Source:
     jumps = cleans and (leaves or bool(region_arrays(fn.body)))
     emitter = BodyEmitter(frame, printer, Exit(ExitKind.GOTO if jumps else ExitKind.RETURN))
     if edition.is_handed_over:
-        emitter = replace(emitter, shared=shared_nests(fn.body))
+        emitter = replace(emitter, shared=emit.sharing.shared_nests(fn.body))
     lines = _entry_body(fn, emitter, jumps=jumps)
     entry = Function(f"int {frame.entry}", frame.declarations(), lines)
     functions = [*emitter.regions, entry]
     code = "\n\n".join(str(f) for f in functions)
     if edition.is_handed_over:
-        code = without_braces(code)
+        code = emit.tidying.without_braces(code)
     openmp = any(isinstance(n, For) and n.kind is LoopKind.PARALLEL for n in all_nodes(fn.body))
     return Source(
         language="c",
@@ -138,13 +137,13 @@ def _file(fn: LoopFunction, used: dict[Helper, None], code: str, edition: Editio
     if quiet:
         ignored = (f'#pragma GCC diagnostic ignored "-W{one}"' for one in quiet)
         includes += ["", "#ifdef __GNUC__", *ignored, "#endif"]
-    stops = TEXT if STOPPED in words else ""
+    stops = STOPS if STOPPED in words else ""
     head = banner(fn)
     if edition.is_handed_over:
         head = signed_banner(fn, edition.version, edition.origin)
-        support, code = with_short_names(helpers, support, code)
+        support, code = emit.tidying.with_short_names(helpers, support, code)
         support = "\n".join((SNIPPET[0], wrapped(support), SNIPPET[1])) if support else ""
-    unrolling = UNROLLING if UNROLL in words else ""
+    unrolling = emit.rerolling.UNROLLING if "PO_UNROLL" in words else ""
     parts = [head, "\n".join(includes), _ROUNDING, stops, unrolling, support, wrapped(code)]
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -8,6 +8,7 @@ parallel region, but keeps it for the parameters of a function that it does not 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from polyopt import emit
 from polyopt.dataclass import dataclass, field, replace
@@ -21,14 +22,10 @@ from polyopt.emit.extrema import extremum_in_lanes, nan_flags, noting_update
 from polyopt.emit.fp_contraction import mixes_products
 from polyopt.emit.frame import Frame, array_view, row_declaration
 from polyopt.emit.helpers import Helper, HelperKind
-from polyopt.emit.interrupts import STATUS as INTERRUPTED
-from polyopt.emit.interrupts import STOPPED, asks
 from polyopt.emit.lane_forms import lanes
 from polyopt.emit.lanes import is_contiguous
-from polyopt.emit.library_calls import library_call
 from polyopt.emit.line_marks import marked
 from polyopt.emit.literals import literal
-from polyopt.emit.notes import notes
 from polyopt.emit.openmp import (
     Named,
     begins_last,
@@ -40,7 +37,6 @@ from polyopt.emit.openmp import (
 )
 from polyopt.emit.passes.row_recurrences import row_recurrence
 from polyopt.emit.regions import free_names, is_settled, thread_arrays
-from polyopt.emit.sharing import Shared, shared_call
 from polyopt.emit.storage_scope import zero
 from polyopt.emit.views import View
 from polyopt.ir.expr import (
@@ -85,6 +81,9 @@ from polyopt.ir.scop import Array
 from polyopt.ir.types import DType
 from polyopt.never import assert_never
 
+if TYPE_CHECKING:
+    from polyopt.emit.sharing import Shared
+
 _SUMS = (BinaryOp.ADD, BinaryOp.SUB)
 
 
@@ -104,7 +103,7 @@ class BodyEmitter:
     is_parallel: bool = False
     is_repeated: bool = False
     flags: Mapping[str, Symbol] = field(default_factory=dict)
-    shared: Shared = field(default_factory=Shared)
+    shared: Shared | None = None
 
     def body(self, body: Body) -> list[Code]:
         """Return the statements of `body`."""
@@ -116,9 +115,10 @@ class BodyEmitter:
 
     def statements(self, body: Body) -> list[Code]:
         """Return the statements of `body`, or of a part of what `of` was given."""
-        found = emit.rerolling.rerolled(self, body)
-        if found is not None:
-            return found
+        if self.frame.edition.is_handed_over:
+            found = emit.rerolling.rerolled(self, body)
+            if found is not None:
+                return found
         lines: list[Code] = []
         for number, node in enumerate(body):
             if isinstance(node, AllocateArray):
@@ -128,13 +128,13 @@ class BodyEmitter:
 
     def noted(self, body: Body, number: int) -> list[Code]:
         """Return the statements of a node of a body and the comments before it."""
-        call = shared_call(self, body[number])
+        call = emit.sharing.shared_call(self, body[number]) if self.shared else None
         return [*self.notes(body, number), *(call or marked(body[number], self.node(body[number])))]
 
     def notes(self, body: Body, number: int) -> list[Code]:
         """Return the comments before a node."""
-        names = self.frame.names
-        return notes(self.frame.edition, names, body, number, is_repeated=self.is_repeated)
+        is_for_readers = self.frame.edition.is_handed_over
+        return emit.notes.notes(self, body, number) if is_for_readers else []
 
     def node(self, node: Node) -> list[Code]:  # noqa: C901 - one case per node
         """Return the statements of one node."""
@@ -173,7 +173,7 @@ class BodyEmitter:
             case AllocateArray():
                 return self._allocate(node, ())
             case CallLibrary():
-                return [library_call(self, node)]
+                return [emit.library_calls.library_call(self, node)]
             case Comment():
                 return [Line(f"/* {plain(node.text)} */")]
             case Kernel() | Barrier() | CommitCopies() | AwaitCopies():
@@ -329,11 +329,10 @@ class BodyEmitter:
 
     def _asked(self, loop: For | While) -> list[Code]:
         """Return the statements with which an outermost loop asks for signals."""
-        if self.is_repeated or self.is_parallel or not asks(loop):
+        is_inner = self.is_repeated or self.is_parallel
+        if is_inner or self.frame.edition.is_handed_over:
             return []
-        if self.frame.edition.is_handed_over:
-            return []
-        return [Branch(STOPPED, self.exit.lines(INTERRUPTED, self.printer), [])]
+        return self.exit.question(loop, self.printer)
 
     def _across_rows(self, loop: For) -> list[Code]:
         """Print a row recurrence, vectorized across the rows."""

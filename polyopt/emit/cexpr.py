@@ -14,15 +14,16 @@ from polyopt.emit.functions.table import COVERED
 from polyopt.emit.half_precision import is_half_operation, is_rounded, widened
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lane_forms import (
+    HELPER_OF,
     SMALL,
     VECTORIZED,
     all_constant,
+    helper_kind,
     is_moderate,
     lanes,
     larger_or_smaller,
     no_order,
 )
-from polyopt.emit.operation_helpers import HELPER_OF, helper_kind
 from polyopt.emit.precedence import (
     AND,
     ATOM,

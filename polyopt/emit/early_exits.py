@@ -1,6 +1,8 @@
-"""Print exits from an emitted function before its end.
+"""Print exits from an emitted function before its end, and the question that Ctrl-C answers.
 
 In: where a statement stands, a status.  Out: the C lines that leave there with that status.
+Outermost serial loops with loops inside ask for signals once an iteration; a text without a driver
+that knows of signals never stops.
 """
 
 from __future__ import annotations
@@ -9,11 +11,11 @@ from collections.abc import Iterator
 from enum import Enum, unique
 
 from polyopt.dataclass import dataclass
-from polyopt.emit.c_statements import Code, Line, indented
+from polyopt.emit.c_statements import Branch, Code, Line, indented
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.regions import thread_arrays
-from polyopt.ir.loops import AllocateArray, Body, CallLibrary, Fail, For, LoopKind
+from polyopt.ir.loops import AllocateArray, Body, CallLibrary, Fail, For, If, LoopKind, While
 from polyopt.ir.nodes import all_nodes
 from polyopt.never import assert_never
 
@@ -21,6 +23,16 @@ STATUS = "po_status"
 END = "po_end"
 FIRST_FAULT = 2
 """The status of fault 0."""
+STOPPED = "PO_STOPPED"
+INTERRUPTED = "-1"
+"""What the entry returns where an exception of the interpreter waits."""
+STOPS = f"""#ifdef PO_STOPS
+extern struct {{ const volatile int *signalled; int (*ask)(void); }} po_stop;
+#define {STOPPED} (*po_stop.signalled && po_stop.ask())
+#else
+#define {STOPPED} 0
+#endif"""
+_SERIAL = (LoopKind.SEQUENTIAL, LoopKind.UNROLL)
 
 
 @unique
@@ -58,6 +70,10 @@ class Exit:
             case _:
                 assert_never(self.kind)
 
+    def question(self, loop: For | While, printer: ExprPrinter) -> list[Code]:
+        """Return the statements with which an outermost loop asks for signals, if it does."""
+        return [Branch(STOPPED, self.lines(INTERRUPTED, printer), [])] if asks(loop) else []
+
 
 class Block(Code):
     """`{`, the body indented, `}`."""
@@ -81,3 +97,21 @@ def fails_in_parallel(body: Body) -> bool:
     """Tell whether an iteration of a parallel loop in `body` may end the kernel."""
     loops = (n for n in all_nodes(body) if isinstance(n, For) and n.kind is LoopKind.PARALLEL)
     return any(leaves_early(loop.body) or thread_arrays(loop.body) for loop in loops)
+
+
+def asks(loop: For | While) -> bool:
+    """Tell whether an outermost loop asks: one that nothing counts, or that has loops inside."""
+    if isinstance(loop, While):
+        return True
+    inside = any(isinstance(node, For | While) for node in all_nodes(loop.body))
+    return inside and loop.kind in _SERIAL and loop.lanes == 1
+
+
+def any_asks(body: Body) -> bool:
+    """Tell whether one of the outermost loops of `body` asks."""
+    for node in body:
+        if isinstance(node, For | While) and asks(node):
+            return True
+        if isinstance(node, If) and (any_asks(node.then) or any_asks(node.otherwise)):
+            return True
+    return False

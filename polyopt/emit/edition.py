@@ -1,41 +1,21 @@
-"""The two editions of emitted C: the one polyopt builds itself, and the one that is handed over.
+"""The edition of emitted C that is handed over, for readers.
 
-In: a program, its version.  Out: `Edition`, which the printers ask.
-The first compiles quickly, asks for signals, and decides on threads without OpenMP.  The second is
-for readers: plain names and headers, comments with the source's lines, each loop once.
+In: a program, polyopt's version.  Out: `Edition`, which the printers ask.
+It has plain names and headers, comments with the source's lines, and each loop once.  The edition
+that polyopt builds compiles quickly, asks for signals, and decides on threads without OpenMP.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 
-from polyopt.dataclass import dataclass, field
-from polyopt.emit.banner import plain
+from polyopt.emit.banner import Edition, plain
 from polyopt.errors import Loc
 from polyopt.ir.program import Program, all_parts
 from polyopt.ir.scop import Scop
 
 LONGEST = 80
 """Characters of a source line in a comment."""
-
-
-@dataclass(frozen=True, slots=True)
-class Edition:
-    """What a text is for.
-
-    `is_handed_over`: it is for readers.  `lines` gives the comment of each statement, `version`
-    polyopt's, `origin` the file of the function.
-    """
-
-    is_handed_over: bool = False
-    lines: Mapping[str, str] = field(default_factory=dict)
-    version: str = ""
-    origin: str = ""
-
-
-BUILT = Edition()
-"""The edition that polyopt builds."""
 
 
 def handed_over(program: Program, version: str = "") -> Edition:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from polyopt import emit
 from polyopt.dataclass import dataclass
+from polyopt.emit.banner import BUILT, Edition
 from polyopt.emit.c_statements import Code, Line, identifiers
 from polyopt.emit.cexpr import ExprPrinter
-from polyopt.emit.display_names import local_names
-from polyopt.emit.edition import BUILT, Edition
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import row_arrays
 from polyopt.emit.names import c_identifier, entry_identifier, readable_identifier
@@ -144,7 +144,7 @@ def make_frame(fn: LoopFunction, edition: Edition = BUILT) -> Frame:
             names[name] = identifier(edition, name, taken)
             taken.add(names[name])
     if edition.is_handed_over:
-        local_names(fn, names, taken)
+        emit.display_names.local_names(fn, names, taken)
     ranges = Ranges(params={s.param: 0 for s in fn.signature.sizes if isinstance(s, SizeOf)})
     printer = ExprPrinter({}, names, ranges, {})
     written = written_arrays(fn.body)

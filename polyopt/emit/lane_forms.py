@@ -1,11 +1,13 @@
-"""Which expressions have a form in lanes, and what values of constants allow."""
+"""Which expressions have a form in lanes, which need a helper, and what constants allow."""
 
 from __future__ import annotations
 
+from polyopt.emit.dialect import C11, Dialect
 from polyopt.emit.helpers import HelperKind
 from polyopt.errors import EmitError
 from polyopt.ir.expr import (
     Binary,
+    BinaryOp,
     Broadcast,
     Call,
     Cast,
@@ -36,6 +38,28 @@ VECTORIZED = {
     )
 }
 """Functions for which compilers would call the C library, one element at a time."""
+
+
+HELPER_OF = {
+    BinaryOp.MIN: HelperKind.MIN,
+    BinaryOp.MAX: HelperKind.MAX,
+    BinaryOp.FLOORDIV: HelperKind.FLOORDIV,
+    BinaryOp.MOD: HelperKind.MOD,
+    BinaryOp.POW: HelperKind.POW,
+    BinaryOp.SHL: HelperKind.SHL,
+    BinaryOp.SHR: HelperKind.SHR,
+    BinaryOp.MUL: HelperKind.MUL,
+    BinaryOp.DIV: HelperKind.DIV,
+}
+
+
+def helper_kind(expr: Binary, dialect: Dialect) -> HelperKind:
+    """Return what computes an operation; sizes are divided by a positive number, as a rule."""
+    by = expr.right.value if isinstance(expr.right, Const) else 0
+    is_size = expr.op is BinaryOp.FLOORDIV and expr.dtype is DType.INT64
+    if is_size and dialect is C11 and isinstance(by, int) and by > 0:
+        return HelperKind.FLOOR
+    return HELPER_OF[expr.op]
 
 
 def larger_or_smaller(expr: Select) -> HelperKind | None:

@@ -1,16 +1,16 @@
 """Comment loops and statements for readers: what a nest is for, which source lines it computes.
 
-In: a body, the position of a node.  Out: comment lines; none in the edition that polyopt builds.
+In: a body, the position of a node.  Out: comment lines.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from polyopt.emit.banner import plain
+from polyopt.emit.banner import Edition, plain
 from polyopt.emit.c_statements import Code, Line
-from polyopt.emit.edition import Edition
 from polyopt.emit.work import REST
 from polyopt.ir.expr import Cast, Expr, Load, VectorLoad
 from polyopt.ir.loops import (
@@ -26,17 +26,18 @@ from polyopt.ir.loops import (
 )
 from polyopt.ir.nodes import all_nodes
 
+if TYPE_CHECKING:
+    from polyopt.emit.cbody import BodyEmitter
+
 _TILE = re.compile(r"_tile\d*$")
 MOST_LINES = 6
 """Source lines before one loop; longer lists end in their number."""
 
 
-def notes(
-    edition: Edition, names: Mapping[str, str], body: Body, number: int, *, is_repeated: bool
-) -> list[Code]:
-    """Return the comments before node `number` of a body; `is_repeated`: a loop is around it."""
-    if not edition.is_handed_over:
-        return []
+def notes(emitter: BodyEmitter, body: Body, number: int) -> list[Code]:
+    """Return the comments before node `number` of a body."""
+    edition, names = emitter.frame.edition, emitter.frame.names
+    is_repeated = emitter.is_repeated
     node = body[number]
     found = []
     if isinstance(node, For) and not (is_repeated and len(body) == 1):

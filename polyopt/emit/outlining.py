@@ -13,10 +13,16 @@ from typing import TYPE_CHECKING
 from polyopt.dataclass import replace
 from polyopt.emit.c_statements import Branch, Code, Function, Line, calling, identifiers
 from polyopt.emit.cexpr import ExprPrinter
-from polyopt.emit.early_exits import STATUS, Exit, ExitKind, fails_in_parallel, leaves_early
+from polyopt.emit.early_exits import (
+    STATUS,
+    Exit,
+    ExitKind,
+    any_asks,
+    fails_in_parallel,
+    leaves_early,
+)
 from polyopt.emit.frame import extent_text
 from polyopt.emit.helpers import Helper, HelperKind
-from polyopt.emit.interrupts import any_asks
 from polyopt.emit.names import ENTRY_PREFIX
 from polyopt.emit.regions import Free, free_names, thread_arrays, written_arrays
 from polyopt.emit.views import View

@@ -35,9 +35,11 @@ UNROLLING = f"""#if defined(__clang__)
 
 def rerolled(emitter: BodyEmitter, body: Body) -> list[Code] | None:
     """Return the statements of `body` with its runs as loops; None where it has no runs."""
-    if not emitter.frame.edition.is_handed_over or emitter.printer.held:
-        return None
-    if len(body) < LEAST or any(_needs_names(node) for node in all_nodes(body)):
+    if (
+        emitter.printer.held
+        or len(body) < LEAST
+        or any(_needs_names(node) for node in all_nodes(body))
+    ):
         return None
     printing = _Printing(emitter)
     number = 0

@@ -42,19 +42,20 @@ def shared_nests(body: Body) -> Shared:
 
 def shared_call(emitter: BodyEmitter, node: Node) -> list[Code] | None:
     """Return the call of the function that a repeated nest is; None for other nodes."""
-    if not emitter.shared.repeated or not _is_candidate(node):
+    shared = emitter.shared
+    if shared is None or not shared.repeated or not _is_candidate(node):
         return None
     nest = _canonical(node)
-    if nest not in emitter.shared.repeated:
+    if nest not in shared.repeated:
         return None
-    if nest not in emitter.shared.calls:
+    if nest not in shared.calls:
         free = free_names((node,))
         if free.set_locals or any("[" in emitter.name(local.name) for local in free.locals):
             return None
         inside = replace(emitter, shared=shared_nests(tuple(_bodies(node))))
         name, arguments = outlining.outlined(inside, (node,), "part", free)
-        emitter.shared.calls[nest] = [Line(line) for line in calling(name, arguments, ";")]
-    return emitter.shared.calls[nest]
+        shared.calls[nest] = [Line(line) for line in calling(name, arguments, ";")]
+    return shared.calls[nest]
 
 
 def _bodies(node: Node) -> Body:

@@ -5,7 +5,6 @@ In: proven loops.  Out: `Source`, or a `DeviceProgram` for devices.
 
 from __future__ import annotations
 
-from polyopt.emit.edition import handed_over
 from polyopt.ir.host import Emitted, device_program
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Program
@@ -30,5 +29,6 @@ def emit_for_readers(
     """
     if TARGETS[language] is not Target.C:
         return emit(loops, language)
-    source: Source = named("polyopt", "emit.c.emit_c")(loops, handed_over(program, version))
+    edition = named("polyopt", "emit.edition.handed_over")(program, version)
+    source: Source = named("polyopt", "emit.c.emit_c")(loops, edition)
     return source

@@ -14,9 +14,9 @@ import polyopt as po
 from polyopt import pipeline
 from polyopt.building import compile_stages
 from polyopt.emit import emit_c, rerolling
-from polyopt.emit.banner import plain
+from polyopt.emit.banner import Edition, plain
 from polyopt.emit.display_names import local_names
-from polyopt.emit.edition import Edition, source_comment
+from polyopt.emit.edition import source_comment
 from polyopt.emit.names import readable_identifier
 from polyopt.emit.runs import TEXT, filled
 from polyopt.emit.sharing import shared_nests
