@@ -174,8 +174,8 @@ int polyopt_chain(int64_t N, double *restrict x)
     for (int64_t i = -(N >= 64 ? po_phase_f64x8(x) : 0); i < N; i += 8) {
         if (i >= 0 && i + 8 <= N) {
             for (; i + 8 <= N; i += 8) {
-                po_stream_f64x8(x + i, po_load_f64x8(u + i) - po_load_f64x8(t + i), N >= 64
-                        && is_large_);
+                po_stream_f64x8(x + i, po_load_f64x8(u + i) - po_load_f64x8(t + i),
+                        N >= 64 && is_large_);
             }
             i -= 8;
         } else {
