@@ -106,7 +106,7 @@ def _compile(
     expect: Expect | None,
 ) -> Compilation:
     stage = _Stages(budget, after_stage)
-    program = with_mode(schedule.speculation.with_speculated_scalars(program), options)
+    program = with_mode(_speculated(program), options)
     settled = program
     if not program.is_static:
         settled = stage("regions", lambda: _settled(program))
@@ -292,6 +292,13 @@ def _settled(program: Program) -> Program:
     with optional("parallel regions"):
         return schedule.regions.settle_regions(program)
     return program
+
+
+def _speculated(program: Program) -> Program:
+    """Return `program` with guarded scalars computed always where nothing else reads them."""
+    if all(s.guard is None for scop in program.scops for s in scop.statements):
+        return program
+    return schedule.speculation.with_speculated_scalars(program)
 
 
 def with_mode(program: Program, options: Options) -> Program:
