@@ -631,7 +631,7 @@ def test_library_calls():
     with pytest.raises(np.linalg.LinAlgError):
         run_python(fn, singular, {"N": 4})
     source = emit_c(fn)
-    assert "or -1 when `library` gave anything but 0" in source.header
+    assert "-1: `library` gave anything but 0" in source.header
     assert "int (*library)(int site, void *const *data, const int64_t *extents)" in source.header
 
 
