@@ -215,7 +215,7 @@ def _loaded(facts: Facts, library: bytes, threads: int) -> Loaded:
 def _bound(
     signature: Signature, args: tuple[object, ...], kwargs: Mapping[str, object]
 ) -> tuple[object, ...]:
-    """Return the values of all arguments, in order; raises `UsageError` PO0201."""
+    """Return the values of all arguments, in order; raises `UsageError` PO0636."""
     names = [argument.name for argument in signature.arguments]
     given = dict(zip(names, args, strict=False))
     twice = [name for name in kwargs if name in given]
