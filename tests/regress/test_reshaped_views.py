@@ -125,6 +125,30 @@ CASES = [
 ]
 
 
+def ravelled_with_gaps(m):
+    v = m[:, 1:].ravel()
+    v[0] = 5
+
+
+def all_columns_but_one(m):
+    v = m[:, 1:].reshape(-1)
+    v[0] = 5
+
+
+UNITS = [(4, 2), (1, 5), (2, 3), (1, 2), (2, 2)]
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("function", [ravelled_with_gaps, all_columns_but_one])
+def test_dimensions_of_extent_one_have_no_gaps(function: Callable[..., Any]) -> None:
+    kernel = po.kernel(function)
+    for shape in (*UNITS, *UNITS):
+        ours, theirs = np.ones(shape), np.ones(shape)
+        kernel(ours)
+        function(theirs)
+        np.testing.assert_array_equal(ours, theirs, err_msg=str(shape))
+
+
 @pytest.mark.toolchain
 @pytest.mark.parametrize("function, make", CASES)
 def test_what_is_written_through_a_view_is_seen(

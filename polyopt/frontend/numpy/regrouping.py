@@ -27,6 +27,7 @@ from polyopt.frontend.numpy.call_arguments import Arguments, extents, is_none, t
 from polyopt.frontend.numpy.creation import copied
 from polyopt.frontend.numpy.reshaping import transposed, without_axes
 from polyopt.frontend.program.builder import Builder
+from polyopt.frontend.program.decisions import decided
 from polyopt.frontend.program.facts import Facts
 from polyopt.frontend.program.memory import forced
 from polyopt.frontend.values.codes import refuse
@@ -34,6 +35,7 @@ from polyopt.frontend.values.computed_sizes import (
     as_affine,
     divided,
     factored,
+    is_over_params,
     product,
     reduced,
     safe,
@@ -66,9 +68,9 @@ def ravel(b: Builder, args: Arguments) -> Value:
     array, order = args.take("a", "order")
     value = forced(b, tensor(b, array, args.loc))
     if isinstance(order, Known) and order.value == "F":
-        value = transposed(_without_gaps(transposed(value)))
+        value = transposed(_without_gaps(b, transposed(value), args.loc))
     else:
-        value = _without_gaps(value)
+        value = _without_gaps(b, value, args.loc)
     return _ordered(b, value, (Known(-1),), order, args.loc)
 
 
@@ -157,6 +159,7 @@ def reshaped(b: Builder, value: Tensor, target: Index, loc: Loc | None) -> Tenso
     bare = without_axes(value, tuple(d for d, e in enumerate(value.shape) if e == ONE))
     unit = tuple(d for d, extent in enumerate(target) if extent == ONE)
     wanted = tuple(extent for extent in target if extent != ONE)
+    bare = _in_one_piece(b, bare, wanted, loc)
     if not bare.shape or not wanted:
         _require_equal(b, bare.shape, wanted, loc)
         return with_unit_axes(remapped(bare, wanted, lambda _: (ZERO,) * bare.rank), unit)
@@ -164,8 +167,6 @@ def reshaped(b: Builder, value: Tensor, target: Index, loc: Loc | None) -> Tenso
     counts: list[int] = []
     rules: list[tuple[Block, int]] = []  # with the first of its dimensions in the middle
     pieces = blocks(b.facts, bare.shape, wanted)
-    if not all(_can_merge(bare, block.old) for block in pieces):
-        bare = copied(bare)
     for block in pieces:
         old = tuple(bare.shape[d] for d in block.old)
         new = tuple(wanted[d] for d in block.new)
@@ -198,20 +199,64 @@ def reshaped(b: Builder, value: Tensor, target: Index, loc: Loc | None) -> Tenso
     return with_unit_axes(merge(apart, counts, wanted), unit)
 
 
-def _without_gaps(value: Tensor) -> Tensor:
+def _without_gaps(b: Builder, value: Tensor, loc: Loc | None) -> Tensor:
     """Return `value` as a view only where NumPy's ravel gives one: in contiguous memory."""
     source = value if value.merged is None else value.merged.source
-    view = source.view
-    if view is None:
+    if source.view is None or _is_end_of_rows(source, 0):
         return value
-    first = _first_in_row(source, tuple(range(source.rank)))
-    is_whole = first is not None and first + source.rank == len(view.buffer.shape)
-    return value if is_whole else copied(value)
+    for start in range(1, source.rank if source.view.buffer.argument is not None else 0):
+        if _is_end_of_rows(source, start):
+            units = tuple(d for d in range(start) if _is_unit(b, source.shape[d], loc))
+            if len(units) == start:  # a single row has no gaps
+                return without_axes(source, units)
+            break
+    return copied(value)
+
+
+def _is_end_of_rows(value: Tensor, start: int) -> bool:
+    """Tell whether the dimensions from `start` on are the last ones of memory, without gaps."""
+    assert value.view is not None
+    dims = tuple(range(start, value.rank))
+    first = _first_in_row(value, dims)
+    return first is not None and first + len(dims) == len(value.view.buffer.shape)
 
 
 def _can_merge(value: Tensor, dims: tuple[int, ...]) -> bool:
     """Whether NumPy's reshape makes one dimension of `dims` without a copy."""
     return len(dims) == 1 or value.view is None or _first_in_row(value, dims) is not None
+
+
+def _in_one_piece(b: Builder, value: Tensor, wanted: Index, loc: Loc | None) -> Tensor:
+    """Return `value` as NumPy reshapes it: a copy where dimensions to merge have gaps between them.
+
+    Dimensions of extent one are left out.  Only of arguments that become vectors the call is asked
+    for these: writes through other views with such dimensions are not seen in their source.
+    """
+    if not value.shape or not wanted:
+        return value
+    pieces = blocks(b.facts, value.shape, wanted)
+    gaps = [d for block in pieces if not _can_merge(value, block.old) for d in block.old]
+    is_flat = len(wanted) == 1 and value.view is not None and value.view.buffer.argument is not None
+    units = tuple(d for d in gaps if is_flat and _is_unit(b, value.shape[d], loc))
+    if units:
+        return _in_one_piece(b, without_axes(value, units), wanted, loc)
+    return copied(value) if gaps else value
+
+
+def _is_unit(b: Builder, extent: Expr, loc: Loc | None) -> bool:
+    """Tell whether an extent is one in all calls; elsewhere it is not, as far as a call knows.
+
+    Dimensions of this extent have no gaps between their elements: NumPy gives a view instead of a
+    copy.
+    """
+    if not is_over_params(extent):
+        return False
+    found = decided(b, compare(CompareOp.EQ, extent, ONE))
+    if found is None:
+        message = f"np.reshape is a view where `{show(extent)}` is 1, a copy where it is not"
+        hint = "copy the array first: np.copy(...)"
+        _require(b, CompareOp.NE, extent, ONE, "PO0173", message, loc, hint)
+    return found is True
 
 
 def _first_in_row(value: Tensor, dims: tuple[int, ...]) -> int | None:
