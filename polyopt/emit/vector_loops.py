@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from polyopt.dataclass import replace
 from polyopt.emit.c_statements import Branch, Code, Compound, Line
-from polyopt.emit.extents import extent_of
-from polyopt.emit.helpers import LINE, Helper, HelperKind
+from polyopt.emit.extents import extent_of, long_row
+from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import vectorized
 from polyopt.emit.passes.rewriting import trip_count
 from polyopt.emit.sliding_windows import REGISTER_BYTES, moved, windows
@@ -36,7 +36,7 @@ def vector_loop(emitter: BodyEmitter, loop: For) -> list[Code]:
         return [_strip(emitter, loop, body, (lower, upper), begins)]
     low, high = emitter.printer.text(lower), emitter.printer.text(upper)
     phase, streams = _starts(emitter, loop, body, lower)
-    long = _long_row(loop)
+    long = long_row(loop)
     if longest is not None and longest.size < long:
         phase, streams = "0", {}
     elif trip_count(loop) is None:
@@ -64,26 +64,6 @@ def vector_loop(emitter: BodyEmitter, loop: For) -> list[Code]:
     sliding = _sliding(middle, loop, body, high)
     full = [*middle.body(body), *sliding] if sliding else [Compound(more, middle.body(body)), back]
     return [Compound(head, [Branch(whole, full, [*bounds, *ends.body(body)])])]
-
-
-LONG = 16
-"""Vectors from which on a row begins at an aligned address: in shorter ones its ends cost more."""
-
-LONG_STREAM = 2048
-"""Bytes from which on a row is stored past the caches, where a vector is a part of a line.
-
-The lines at the row's ends are stored in part by ordinary stores: a line that gets both is written
-to memory twice.  Where a vector fills a line, half of the usual length is enough.
-"""
-
-
-def _long_row(loop: For) -> int:
-    """Return from how many iterations on the loop begins at an aligned address."""
-    if not loop.streams:
-        return LONG * loop.lanes
-    stores = [node for node in all_nodes(loop.body) if isinstance(node, Assign)]
-    size = min(store.target.dtype.size for store in stores)
-    return LONG // 2 * loop.lanes if loop.lanes * size >= LINE else LONG_STREAM // size
 
 
 def _start(name: str, low: str, phase: str) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from polyopt.dataclass import replace
+from polyopt.emit.extents import extent_of, streamed_row
 from polyopt.emit.lanes import is_contiguous, is_unit_stride, row_arrays
 from polyopt.emit.passes.rewriting import Names, bottom_up, trip_count
 from polyopt.emit.regions import expressions, whole_arrays, written_arrays
@@ -151,6 +152,9 @@ def _marked(nest: Node, told: dict[str, Symbol]) -> Body:
 
     def rule(node: Node) -> Body:
         if not isinstance(node, For) or node.kind is not LoopKind.VECTOR or node.reductions:
+            return (node,)
+        longest = extent_of(node)
+        if longest is not None and longest.size < streamed_row(node):
             return (node,)
         marks = tuple((name, told[name]) for name in written_arrays(node.body) if name in told)
         return (node.annotated(streams=tuple(sorted(marks, key=lambda mark: mark[0]))),)
