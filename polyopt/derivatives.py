@@ -210,6 +210,7 @@ def _wrapper(
     asked = ", ".join(("_function", repr(mode), repr(by), repr(of), *given))
     made = standing_for(function, mode, shown, f"_derivative({asked})", scope)
     made.__doc__ = f"Return the derivative of `{getattr(function, '__name__', 'kernel')}`."
+    vars(made)["derives"] = (mode, by, of)
     return made
 
 

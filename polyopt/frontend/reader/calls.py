@@ -84,6 +84,11 @@ def _call_known(  # noqa: C901  one case per kind of object
         return call_value(b, frame, Known(known.function), own, node)
     if isinstance(known, Derived) or known is derivative:
         return _differentiated(b, frame, known, args, node)
+    plain = plain_function(known)
+    derives = vars(plain).get("derives") if isinstance(plain, FunctionType) else None
+    if derives is not None:
+        wanted = frontend.reader.derivatives.of_kernel(plain, derives)
+        return _differentiated(b, frame, wanted, args, node)
     if isinstance(known, Mapped) or known is examples:
         return _over_examples(b, frame, known, args, node)
     if isinstance(known, FunctionType) and known in MAKERS:

@@ -74,6 +74,13 @@ def _texts(value: Value) -> tuple[str, ...]:
     return tuple(str(name) for name in _names(value))
 
 
+def of_kernel(function: Any, derives: tuple[str, Any, tuple[str, ...]]) -> Derived:  # noqa: ANN401
+    """Return the derivative that a kernel's function stands for, for a call by another kernel."""
+    mode, by, of = derives
+    names = by if isinstance(by, tuple) else (by,)
+    return Derived(Known(function.stands_for), mode, names, of, isinstance(by, tuple))
+
+
 def called(args: Arguments) -> tuple[Derived, Arguments]:
     """Return the derivative, and its arguments, of a call that stands for one as a whole."""
     function, mode, by, of, *values = args.values

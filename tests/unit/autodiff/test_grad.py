@@ -191,6 +191,24 @@ def test_kernels_may_ask_for_gradients():
     assert abs(left - loss(weights, x, y)) < 1e-12
 
 
+slopes = po.grad(predicted)
+
+
+@pytest.mark.toolchain
+def test_kernels_get_gradients_from_kernels_in_the_same_structure():
+    @po.kernel
+    def moved(model, x):
+        found = slopes(model, x)
+        return model.first.weights - found.first.weights, found.scale
+
+    model = Model(Layer(data(3, 2), data(2)), 1.5, 7)
+    x = data(4, 3)
+    found = po.grad(predicted)(model, x)
+    weights, scale = moved(model, x)
+    assert worst(weights, model.first.weights - found.first.weights) < 1e-12
+    assert abs(scale - found.scale) < 1e-12
+
+
 @pytest.mark.toolchain
 def test_second_derivatives():
     def cubes(x):
