@@ -324,5 +324,5 @@ def test_memory_of_schedules_to_tune() -> None:
     """No candidate of a search keeps sums of all time steps."""
     program = build(normalized, infer_types(normalized))
     made = compile_program(program, Options(), WIDE)
-    for text in tune._others(made, Options(), WIDE):
+    for text in tune.alternative_texts(made, Options(), WIDE):
         assert_bounded(program, compile_program(program, Options(schedule=text), WIDE).loops)
