@@ -86,7 +86,7 @@ def _call_known(  # noqa: C901  one case per kind of object
         return _differentiated(b, frame, known, args, node)
     plain = plain_function(known)
     derives = vars(plain).get("derives") if isinstance(plain, FunctionType) else None
-    if derives is not None:
+    if derives is not None and plain is not known:  # of a kernel object; plain functions are flat
         wanted = frontend.reader.derivatives.of_kernel(plain, derives)
         return _differentiated(b, frame, wanted, args, node)
     if isinstance(known, Mapped) or known is examples:
