@@ -21,6 +21,7 @@ from workloads import registry
 MACHINE = Machine(cores=4, vector_bytes=64, vector_registers=32, fma=True)
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
 CLANG = shutil.which("clang")
+CPLUSPLUS = shutil.which("g++")
 MODES = ("strict", "reassociate", "fast")
 SOME = ("gemm", "jacobi-2d", "softmax", "adi", "spmv", "stockham-fft")
 
@@ -54,7 +55,7 @@ def check_files(function, fp: str, tmp_path: Path) -> None:
     (tmp_path / "f.h").write_text(made.header)
     use = '#include "f.h"\n#include "f.h"\n'
     accepts(["gcc", "-std=c11"], use, tmp_path / "use.c")
-    cplusplus = [["g++", "-std=c++17"], ["g++", "-std=c++20"]]
+    cplusplus = [[CPLUSPLUS, "-std=c++17"], [CPLUSPLUS, "-std=c++20"]] if CPLUSPLUS else []
     for command in [*cplusplus, *([["clang++", "-std=c++17"]] if CLANG else [])]:
         accepts(command, use, tmp_path / "use.cpp")
         accepts(command, use, tmp_path / "use.cpp", "-fopenmp")
@@ -127,6 +128,7 @@ def test_fast_math_is_refused(tmp_path):
 
 
 @pytest.mark.toolchain
+@pytest.mark.skipif(CPLUSPLUS is None, reason="no g++")
 def test_a_program_of_cplusplus_calls_the_kernel(tmp_path):
     made = handed_over(scaled)
     (tmp_path / "scaled.c").write_text(made.text)
@@ -143,5 +145,5 @@ int main() {
     subprocess.run(["gcc", "-O2", "-c", str(tmp_path / "scaled.c"), "-o", object_file], check=True)
     program = str(tmp_path / "main")
     main = str(tmp_path / "main.cpp")
-    subprocess.run(["g++", "-std=c++17", main, object_file, "-o", program, "-lm"], check=True)
+    subprocess.run([CPLUSPLUS, "-std=c++17", main, object_file, "-o", program, "-lm"], check=True)
     assert subprocess.run([program], check=False).returncode == 0
