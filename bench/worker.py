@@ -6,9 +6,7 @@ The thread count of NumPy's BLAS and of OpenMP is set by the environment it is s
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,8 +19,8 @@ import numpy as np
 import workloads
 from bench import baseline
 from bench.check import relative_error, same_bits
-from bench.process import end_with_driver
 from bench.records import Implementation, Kind
+from bench.serving import serve
 
 Sizes = dict[str, int]
 Arguments = dict[str, Any]
@@ -164,22 +162,16 @@ def save(path: str, arrays: Arguments) -> None:
 
 def main() -> None:
     """Serve commands until standard input ends."""
-    end_with_driver()
-    replies = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what a kernel prints must not end up among the answers
-    np.seterr(all="ignore")
     worker: Worker | None = None
-    for line in sys.stdin:
-        command = json.loads(line)
-        try:
-            if worker is None:
-                worker, seconds = load(command)
-                reply: dict[str, Any] = {"seconds": seconds}
-            else:
-                reply = answer(worker, command)
-        except Exception as error:  # the driver reports it beside the workload
-            reply = {"failure": f"{type(error).__name__}: {error}"}
-        replies.write(json.dumps(reply) + "\n")
+
+    def reply(command: dict[str, Any]) -> dict[str, Any]:
+        nonlocal worker
+        if worker is not None:
+            return answer(worker, command)
+        worker, seconds = load(command)
+        return {"seconds": seconds}
+
+    serve(reply, lambda error: f"{type(error).__name__}: {error}")
 
 
 if __name__ == "__main__":

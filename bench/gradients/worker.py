@@ -7,10 +7,7 @@ polyopt's worker leaves adjoints and gradients in a file, with which JAX's are c
 from __future__ import annotations
 
 import copy
-import json
-import os
 import pickle
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +20,7 @@ import workloads
 from bench.gradients import differences, jax_twin
 from bench.gradients.problem import Problem, Skipped, problem
 from bench.peers.binders import retyped
-from bench.process import end_with_driver
+from bench.serving import serve
 
 CHECKED = ("MINI", "SMALL")
 """Data sets to compare at: the second where slopes are infinite at the first (the root of zero)."""
@@ -163,26 +160,26 @@ def _jax(
 
 def main() -> None:
     """Serve commands until standard input ends."""
-    end_with_driver()
-    replies = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)
-    np.seterr(all="ignore")
     timed: Timed | None = None
-    for line in sys.stdin:
-        command = json.loads(line)
-        reply: dict[str, Any]
+
+    def reply(command: dict[str, Any]) -> dict[str, Any]:
+        nonlocal timed
         try:
-            if command["do"] == "load":
-                timed, reply = load(command)
-            else:
+            if command["do"] != "load":
                 assert timed is not None
-                reply = {"samples": timed.samples(command["count"])}
-        except Skipped as reason:
-            reply = {"skipped": str(reason)}
-        except Exception as error:  # the driver tells it beside the workload
-            code = getattr(error, "code", type(error).__name__)
-            reply = {"failure": f"{code}: {str(error).strip().splitlines()[0][:200]}"}
-        replies.write(json.dumps(reply) + "\n")
+                return {"samples": timed.samples(command["count"])}
+            timed, found = load(command)
+        except Skipped as skipped:
+            return {"skipped": str(skipped)}
+        return found
+
+    serve(reply, reason)
+
+
+def reason(error: Exception) -> str:
+    """Return an error in one line, with its code."""
+    code = getattr(error, "code", type(error).__name__)
+    return f"{code}: {str(error).strip().splitlines()[0][:200]}"
 
 
 if __name__ == "__main__":

@@ -5,9 +5,6 @@ In: one JSON command a line on standard input.  Out: one JSON answer a line on s
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 from time import perf_counter
 from typing import Any
 
@@ -15,7 +12,7 @@ import numpy as np
 
 from bench.function import Function
 from bench.peers.binders import bind, task
-from bench.process import end_with_driver
+from bench.serving import serve
 from bench.worker import Worker, answer
 
 
@@ -51,25 +48,24 @@ def load(command: dict[str, Any]) -> tuple[Worker, float]:
 
 def main() -> None:
     """Serve commands until standard input ends."""
-    end_with_driver()
-    replies = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what a peer prints must not end up among the answers
-    np.seterr(all="ignore")
     worker: Worker | None = None
-    for line in sys.stdin:
-        command = json.loads(line)
-        try:
-            if worker is None:
-                worker, seconds = load(command)
-                reply: dict[str, Any] = {"seconds": seconds}
-            elif command["do"] == "moved":
-                reply = {"moved": moved(worker, command["sizes"])}
-            else:
-                reply = answer(worker, command)
-        except Exception as error:  # the driver reports it beside the workload
-            text = (str(error).strip().splitlines() or [""])[0]
-            reply = {"failure": f"{type(error).__name__}: {text}"[:300]}
-        replies.write(json.dumps(reply) + "\n")
+
+    def reply(command: dict[str, Any]) -> dict[str, Any]:
+        nonlocal worker
+        if worker is None:
+            worker, seconds = load(command)
+            return {"seconds": seconds}
+        if command["do"] == "moved":
+            return {"moved": moved(worker, command["sizes"])}
+        return answer(worker, command)
+
+    serve(reply, reason)
+
+
+def reason(error: Exception) -> str:
+    """Return an error in one line."""
+    text = (str(error).strip().splitlines() or [""])[0]
+    return f"{type(error).__name__}: {text}"[:300]
 
 
 if __name__ == "__main__":

@@ -5,9 +5,6 @@ In: one JSON command a line on standard input.  Out: one JSON answer a line on s
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -15,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bench.check import relative_error
-from bench.process import end_with_driver
+from bench.serving import serve
 from bench.unseen.implementations import IMPLEMENTATIONS, Bind
 from bench.unseen.program import Arguments, Program, Sizes
 from bench.unseen.registry import PROGRAMS
@@ -85,22 +82,16 @@ def reason(error: Exception) -> str:
 
 def main() -> None:
     """Serve commands until standard input ends."""
-    end_with_driver()
-    replies = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what a program prints must not end up among the answers
-    np.seterr(all="ignore")
     worker: Worker | None = None
-    for line in sys.stdin:
-        command = json.loads(line)
-        try:
-            if worker is None:
-                worker, seconds = load(command)
-                reply: dict[str, Any] = {"seconds": seconds}
-            else:
-                reply = answer(worker, command)
-        except Exception as error:  # the driver reports it beside the program
-            reply = {"failure": reason(error)}
-        replies.write(json.dumps(reply) + "\n")
+
+    def reply(command: dict[str, Any]) -> dict[str, Any]:
+        nonlocal worker
+        if worker is not None:
+            return answer(worker, command)
+        worker, seconds = load(command)
+        return {"seconds": seconds}
+
+    serve(reply, reason)
 
 
 if __name__ == "__main__":
