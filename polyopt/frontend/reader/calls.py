@@ -82,15 +82,13 @@ def _call_known(  # noqa: C901  one case per kind of object
     if isinstance(known, Bound):
         own = Arguments(args.name, (Known(known.owner), *args.values), args.keywords, args.loc)
         return call_value(b, frame, Known(known.function), own, node)
-    if isinstance(known, Derived) or known is derivative:
-        return _differentiated(b, frame, known, args, node)
+    if isinstance(known, Derived | Mapped) or known is derivative or known is examples:
+        return _transformed(b, frame, known, args, node)
     plain = plain_function(known)
     derives = vars(plain).get("derives") if isinstance(plain, FunctionType) else None
     if derives is not None and plain is not known:  # of a kernel object; plain functions are flat
         wanted = frontend.reader.derivatives.of_kernel(plain, derives)
-        return _differentiated(b, frame, wanted, args, node)
-    if isinstance(known, Mapped) or known is examples:
-        return _over_examples(b, frame, known, args, node)
+        return _transformed(b, frame, wanted, args, node)
     if isinstance(known, FunctionType) and known in MAKERS:
         if MAKERS[known] == "vmap":
             return frontend.reader.batching.mapped(args)
@@ -114,30 +112,22 @@ def _call_known(  # noqa: C901  one case per kind of object
     refuse("PO0119", f"`{name}` has no array meaning in a kernel", args.loc, hint)
 
 
-def _differentiated(
-    b: Builder, frame: Frame, known: object, args: Arguments, node: ast.Call
-) -> Value:
-    """Return what a derivative gives for these arguments."""
-    if isinstance(known, Derived):
-        wanted = known
-    else:
+def _transformed(b: Builder, frame: Frame, known: object, args: Arguments, node: ast.Call) -> Value:
+    """Return what a derivative, or a function of many examples, gives for these arguments."""
+    wanted: object = known
+    if known is derivative:
         wanted, args = frontend.reader.derivatives.called(args)
-    return frontend.reader.derivatives.differentiated(
-        b, wanted, args, lambda own: call_value(b, frame, wanted.function, own, node)
-    )
-
-
-def _over_examples(
-    b: Builder, frame: Frame, known: object, args: Arguments, node: ast.Call
-) -> Value:
-    """Return what a function gives for all examples."""
-    if isinstance(known, Mapped):
-        wanted = known
-    else:
+    elif known is examples:
         wanted, args = frontend.reader.batching.called(args)
-    return frontend.reader.batching.over_examples(
-        b, wanted, args, lambda own: call_value(b, frame, wanted.function, own, node)
-    )
+    assert isinstance(wanted, Derived | Mapped)
+    function = wanted.function
+
+    def inline(own: Arguments) -> Value:
+        return call_value(b, frame, function, own, node)
+
+    if isinstance(wanted, Derived):
+        return frontend.reader.derivatives.differentiated(b, wanted, args, inline)
+    return frontend.reader.batching.over_examples(b, wanted, args, inline)
 
 
 def _by_rule(
