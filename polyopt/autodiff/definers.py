@@ -77,11 +77,11 @@ class _Search:
 
     def _same_value(self, one: Read, two: Read) -> isl.Map:
         """Return instances of `one` with later ones of `two` that read the same value."""
-        found = self.instances.later(one, two)
+        found = self.instances.later(*one, *two)
         for kill in self.kills:
             if found.is_empty():
                 break
-            before, after = self.instances.later(one, kill), self.instances.later(kill, two)
+            before, after = self.instances.later(*one, *kill), self.instances.later(*kill, *two)
             found = found.subtract(before.apply_range(after))
         return found
 

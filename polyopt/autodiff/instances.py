@@ -35,16 +35,12 @@ class Instances:
         for writer, statement in enumerate(self.statements):
             if statement.target.array == read.array:
                 or_same = reader == writer and not after
-                found = self._later(reader, read, writer, statement.target, or_same)
+                found = self.later(reader, read, writer, statement.target, or_same)
                 if not found.is_empty():
                     pairs[writer] = found
         return frozenset(writer for writer in pairs if not self._earlier(pairs, writer).is_empty())
 
-    def later(self, first: tuple[int, Load], second: tuple[int, Load]) -> isl.Map:
-        """Return instances of one statement, with later ones of another at the same element."""
-        return self._later(*first, *second)
-
-    def _later(
+    def later(
         self, one: int, first: Load, two: int, second: Load, or_same: bool = False
     ) -> isl.Map:
         """Return instances of `one`, with later ones of `two` that use the same element.
@@ -65,7 +61,7 @@ class Instances:
             statement = self.statements[other]
             if statement.guard is not None or not self.is_exact(other, statement.target):
                 continue
-            again = self._later(other, statement.target, writer, target)
+            again = self.later(other, statement.target, writer, target)
             found = found.subtract(before.apply_range(again))
         return found
 
@@ -85,12 +81,12 @@ class Instances:
             and self.is_exact(other, statement.target)
         ]
         for reader, read in own:
-            found = self._later(writer, write, reader, read)
+            found = self.later(writer, write, reader, read)
             for other, target in between if self.is_exact(writer, write) else ():
                 if found.is_empty():
                     break
-                before = self._later(writer, write, other, target)
-                found = found.subtract(before.apply_range(self._later(other, target, reader, read)))
+                before = self.later(writer, write, other, target)
+                found = found.subtract(before.apply_range(self.later(other, target, reader, read)))
             if not found.is_empty():
                 return True
         return False
@@ -100,7 +96,7 @@ class Instances:
         write = self.statements[writer].target
         if write.array != use.array:
             return False
-        return not self._later(user, use, writer, write).is_empty()
+        return not self.later(user, use, writer, write).is_empty()
 
     def is_written_before(
         self, reader: int, read: Load, writes: Sequence[tuple[int, Load]], length: int
@@ -113,7 +109,7 @@ class Instances:
         for writer, target in writes:
             statement = self.statements[writer]
             if statement.guard is None and self.is_exact(writer, target):
-                before = self._later(writer, target, reader, read)
+                before = self.later(writer, target, reader, read)
                 left = left.subtract(before.intersect(self.same(writer, reader, length)).range())
         return left.is_empty()
 
