@@ -38,7 +38,7 @@ def vector_loop(emitter: BodyEmitter, loop: For) -> list[Code]:
     phase, streams = _starts(emitter, loop, body, lower)
     long = long_row(loop)
     if longest is not None and longest.size < long:
-        phase, streams = "0", {}
+        phase = "0"  # no pass lets so short a row store past the caches
     elif trip_count(loop) is None:
         is_long = f"{high} >= {long}" if low == "0" else f"{high} - {low} >= {long}"
         phase = f"({is_long} ? {phase} : 0)"
