@@ -130,6 +130,13 @@ def test_sizes_decide():
     assert lanes.streams == (("Y", Symbol(told.name, DType.BOOL)),)
 
 
+@pytest.mark.parametrize(("elements", "count"), [(255, 0), (256, 1)])
+def test_loops_over_short_rows_are_left_out(elements, count):
+    tile = loop("j", ex("M"), plus("M", elements), put(), kind=LoopKind.VECTOR)
+    fn = use_nontemporal_stores(made(loop("i", 0, "N", tile)), SMALL)
+    assert sum(isinstance(n, For) and bool(n.streams) for n in all_nodes(fn.body)) == count
+
+
 def test_arrays_that_another_nest_reads_must_exceed_the_caches():
     reader = loop("i", 0, "N", put(at("V", "i"), at("Y", "i", 0), "S1"))
     alone = use_nontemporal_stores(made(rows(put())), SMALL).body[0]
