@@ -35,6 +35,7 @@ from polyopt.runtime.check import ShapeError
 from polyopt.runtime.notices import PolyoptWarning, notice
 from polyopt.runtime.overlap import OverlapError
 from polyopt.schedulefile import ScheduleText, load_text, with_sizes
+from polyopt.settings import is_set
 from polyopt.specialize import (
     Fit,
     Parameters,
@@ -106,7 +107,7 @@ class Kernel(Generic[P, R]):
 
     def _slow_call(self, args: Values, kwargs: dict[str, object]) -> Any:  # noqa: ANN401
         """Run a call that the compiled code did not take as it came."""
-        if os.environ.get("POLYOPT_DISABLE") == "1":
+        if is_set("disable"):
             plain: Callable[..., Any] = self.py_func
             return plain(*args, **kwargs)
         given = self._parameters.bind(args, kwargs)
@@ -396,7 +397,7 @@ class Kernel(Generic[P, R]):
             compiled = CompiledKernel(self.py_func, types, options, built)
             if compiled.is_current():
                 break  # nobody changed a value in the meantime
-        if os.environ.get("POLYOPT_VERIFY") == "1":
+        if is_set("verify"):
             verify_first(compiled)
         return self._put(types, compiled)
 

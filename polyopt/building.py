@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
@@ -29,7 +29,7 @@ from polyopt.runtime.caller import caller_for
 from polyopt.runtime.levels import require_level
 from polyopt.runtime.library import Loaded, has_no_buffers, load_extension, load_foreign, no_device
 from polyopt.runtime.lookup import Found, find, keep
-from polyopt.runtime.notices import BudgetWarning, notice
+from polyopt.runtime.notices import BudgetWarning, log, notice
 from polyopt.runtime.process import calls_text, is_shared, process_for
 from polyopt.runtime.records import to_json
 from polyopt.runtime.store import WRONG_DATA, Store, open_store
@@ -135,6 +135,7 @@ def build_kernel(
     if refused is not None:
         stages = stages.without("the C compiler's optimization", refused)
     _finish(stages, library_key, store, key, recording, options)
+    log("compile", "%s: %s", function.__qualname__, seconds_of(stages.timings))
     return Built(source, loaded, stages.schedule_text, stages, stages.timings, recording.reads)
 
 
@@ -323,6 +324,11 @@ def _finish(
     _warn(warning)
     files = remember(stages, library, warning)
     keep(store, KIND, key, recording.reads, files, anew=True)
+
+
+def seconds_of(timings: Mapping[str, float]) -> str:
+    """Return the stages of a compilation with their times, for a line of a log."""
+    return ", ".join(f"{stage} {seconds * 1e3:.1f} ms" for stage, seconds in timings.items())
 
 
 def _warning(stages: Compilation, seconds: float) -> str:

@@ -17,6 +17,7 @@ from polyopt.ir.target import TARGETS, Target
 from polyopt.machine import Machine
 from polyopt.measuring.detection import detect_machine
 from polyopt.schedulefile import text_or_file
+from polyopt.settings import chosen
 
 __all__ = ["FpMode", "Machine", "Options", "Target", "detect_machine", "seconds_to_compile"]
 
@@ -164,11 +165,11 @@ def _seconds(name: str, value: object) -> float | None:
 
 
 def seconds_to_compile(options: Options) -> float:
-    """Return how many seconds compiling may take: the option, POLYOPT_BUDGET, or the default."""
+    """Return how many seconds compiling may take: the option, the setting, or the default."""
     if options.budget is not None:
         return options.budget
-    text = os.environ.get("POLYOPT_BUDGET")
-    if not text:
+    text, origin = chosen("budget")
+    if text is None:
         return SECONDS
     try:
         seconds = float(text)
@@ -176,5 +177,5 @@ def seconds_to_compile(options: Options) -> float:
         seconds = 0.0
     if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
         hint = f"use a number of seconds from {LEAST_SECONDS} to {MOST_SECONDS:.0f}"
-        raise UsageError("PO0224", f"POLYOPT_BUDGET is `{text}`", hint=hint)
+        raise UsageError("PO0224", f"{origin} is `{text}`", hint=hint)
     return seconds

@@ -21,6 +21,7 @@ LAYERS: dict[str, set[str]] = {
     **{name: set() for name in ANYWHERE},
     "files": set(),
     "errors": {"files"},
+    "settings": {"errors", "files"},
     "machine": set(),
     "ir": {"errors"},
     "capture": set(),
@@ -32,14 +33,14 @@ LAYERS: dict[str, set[str]] = {
     "emit": {*_COMPILER, "schedule"},
     "proof": {"errors", "ir"},
     "numerics": {"errors", "ir"},
-    "runtime": {"capture", "errors", "ir", ""},  # the package itself: its version and place
+    "runtime": {"capture", "errors", "ir", "settings", ""},  # the package: its version and place
     "racecheck": {"errors", "ir", "runtime", ""},
     "hosting": {"errors", "ir", "runtime", "emulator", "targets"},
     "emulator": {"errors", "runtime"},
     "strategy": {*_COMPILER, "model", "schedule", "transforms"},
-    "measuring": {"errors", "files", "machine", "runtime"},
+    "measuring": {"errors", "settings", "files", "machine", "runtime"},
     "model": {"errors", "ir", "machine"},
-    "targets": {"errors", "ir", "machine", "measuring", "runtime", "schedulefile"},
+    "targets": {"errors", "settings", "ir", "machine", "measuring", "runtime", "schedulefile"},
     "proving": {"errors", "ir", "emit", "proof"},
     "pipeline": {
         *_COMPILER, "schedule", "transforms", "strategy", "emit", "targets", "proof", "proving",
@@ -78,7 +79,8 @@ LAYERS: dict[str, set[str]] = {
         "explaining", "report",
     },
     "api": {
-        *_COMPILER, "capture", "numerics", "bounding", "schedulefile", "transforms", "frontend",
+        *_COMPILER, "settings", "capture", "numerics", "bounding", "schedulefile", "transforms",
+        "frontend",
         "runtime", "kernel_options",
         "schedule", "targets", "pipeline", "specialize", "aliasing", "building", "compiled",
         "explaining", "hosting", "report", "tuning", "verifying", "structured",
@@ -96,7 +98,8 @@ LAYERS: dict[str, set[str]] = {
     },
     "report": {*_COMPILER, "model", "schedule", "schedulefile", "transforms", "strategy"},
     "cli": {
-        *_COMPILER, "", "frontend", "schedule", "schedulefile", "transforms", "targets", "pipeline",
+        *_COMPILER, "settings", "", "frontend", "schedule", "schedulefile", "transforms", "targets",
+        "pipeline",
         "runtime", "report", "api", "compiled", "artefact", "measuring", "model", "tuning",
         "proof", "numerics", "bounding", "emit", "files", "verifying", "cregion",
         "explaining", "sizing",

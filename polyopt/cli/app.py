@@ -8,11 +8,13 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 
 import click
 
-from polyopt.cli.console import own_version, report_crash, report_error
+from polyopt.cli.console import own_version, quiet, report_crash, report_error, verbose
 from polyopt.cli.exits import Exit, exit_code
 from polyopt.errors import PolyoptError, UsageError, is_debugging
 
@@ -28,6 +30,7 @@ _COMMANDS = {
     "bench": "compare a function or the workloads with NumPy and every other peer",
     "doctor": "show versions, compiler, cache and machine",
     "machine": "show caches, vectors and speeds that schedules are chosen by",
+    "config": "show the settings that hold here, and what chose them",
     "devices": "list the GPUs and the like that kernels can run on",
     "cache": "show or clear the build cache",
     "completion": "print what teaches bash, zsh or fish to complete commands",
@@ -49,11 +52,41 @@ class _Commands(click.Group):
         module = importlib.import_module(f"polyopt.cli.cmd_{cmd_name}")
         command = module.command
         assert isinstance(command, click.Command)
+        _add_switches(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
+
+
+_SWITCHES = {
+    "quiet": ("Say results and errors only.", quiet),
+    "verbose": ("Show what is found in the cache, compilers' commands, times.", verbose),
+}
+
+
+def _add_switches(command: click.Command) -> None:
+    """Give a command `-q` and `-v`, which say how much it tells on stderr."""
+    taken = {word for option in command.params for word in option.opts}
+    for name, (help, how) in _SWITCHES.items():
+        words = (f"-{name[0]}", f"--{name}")
+        if taken.isdisjoint(words):
+            switch = click.Option(
+                words, is_flag=True, expose_value=False, is_eager=True, help=help,
+                callback=partial(_switch, how),
+            )  # fmt: skip
+            command.params.append(switch)
+
+
+def _switch(
+    how: Callable[[], AbstractContextManager[None]],
+    context: click.Context,
+    _: click.Parameter,
+    wanted: bool,
+) -> None:
+    if wanted:
+        context.with_resource(how())
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -14,6 +14,7 @@ import click
 
 from polyopt.cli.artefacts import check_artefact, faults, find_artefacts
 from polyopt.cli.console import (
+    complain,
     has_colour,
     own_version,
     paint_error,
@@ -300,7 +301,7 @@ def _print(report: Report, repair: bool) -> None:
     for finding in report.failures:
         assert finding.error is not None
         text = render(finding.error)
-        talk(paint_error(text) if has_colour(sys.stderr) else text)
+        complain(paint_error(text) if has_colour(sys.stderr) else text)
     for skipped in report.skipped:
         talk(f"skipped {skipped.function}: {skipped.error.message} [{skipped.error.code}]")
     if len(report.findings) + len(report.skipped) > 1:

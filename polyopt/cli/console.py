@@ -13,7 +13,9 @@ import re
 import sys
 import tempfile
 import traceback
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
@@ -35,9 +37,50 @@ def result_json(value: Mapping[str, object]) -> None:
 
 
 def talk(text: str) -> None:
-    """Say something that is not the result."""
+    """Say something that is neither the result nor an error; `-q` leaves it out."""
+    if not _QUIET:
+        complain(text)
+
+
+def complain(text: str) -> None:
+    """Say what is wrong."""
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
+
+
+_QUIET: list[bool] = []
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Leave out talk and polyopt's warnings inside."""
+    from polyopt.runtime.notices import PolyoptWarning
+
+    _QUIET.append(True)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PolyoptWarning)
+            yield
+    finally:
+        _QUIET.pop()
+
+
+@contextmanager
+def verbose() -> Iterator[None]:
+    """Show inside what polyopt logs: what the cache holds, commands of compilers, times."""
+    import logging
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+    logger = logging.getLogger("polyopt")
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
 
 
 def report_error(error: PolyoptError, as_json: bool) -> None:
@@ -47,7 +90,7 @@ def report_error(error: PolyoptError, as_json: bool) -> None:
         result_json({"error": error_record(error)})
         return
     text = render(error)
-    talk(paint_error(text) if has_colour(sys.stderr) else text)
+    complain(paint_error(text) if has_colour(sys.stderr) else text)
 
 
 def shorten(error: PolyoptError) -> None:
@@ -108,7 +151,7 @@ def report_crash(error: BaseException, arguments: list[str]) -> None:
         kept = f"The details are in {path}; please attach it to a report."
     except OSError:
         kept = "The details could not be written to the temporary directory."
-    talk(
+    complain(
         f"error[PO0901]: polyopt failed on its own account ({type(error).__name__}). "
         f"This is a defect of polyopt, not of your program. {kept} "
         "Set POLYOPT_DEBUG=1 to see the traceback."

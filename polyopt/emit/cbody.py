@@ -16,7 +16,6 @@ from polyopt.emit import outlining
 from polyopt.emit.banner import plain
 from polyopt.emit.c_statements import Branch, Code, Compound, Function, Line, Pragma, identifiers
 from polyopt.emit.cexpr import ExprPrinter
-from polyopt.emit.compound import in_place
 from polyopt.emit.early_exits import FIRST_FAULT, STATUS, Block, Exit, ExitKind, leaves_early
 from polyopt.emit.extrema import extremum_in_lanes, nan_flags, noting_update
 from polyopt.emit.fp_contraction import mixes_products
@@ -35,6 +34,7 @@ from polyopt.emit.openmp import (
     shared_loops,
     simd_pragma,
 )
+from polyopt.emit.operators import in_place
 from polyopt.emit.passes.row_recurrences import row_recurrence
 from polyopt.emit.regions import free_names, is_settled, thread_arrays
 from polyopt.emit.storage_scope import zero

@@ -24,7 +24,7 @@ from polyopt.emit.lane_forms import (
     larger_or_smaller,
     no_order,
 )
-from polyopt.emit.precedence import (
+from polyopt.emit.operators import (
     AND,
     ATOM,
     BIT_AND,

@@ -13,7 +13,7 @@ from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.early_exits import leaves_early
 from polyopt.emit.extrema import is_chosen
 from polyopt.emit.helpers import ENOUGH_WORK, Helper, HelperKind
-from polyopt.emit.precedence import SHIFT
+from polyopt.emit.operators import SHIFT
 from polyopt.emit.regions import declared_names, is_settled
 from polyopt.emit.work import has_known_bounds, work
 from polyopt.ir.expr import (

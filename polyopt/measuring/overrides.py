@@ -15,6 +15,7 @@ from polyopt.errors import UsageError
 from polyopt.files import read_text
 from polyopt.machine import Machine, Rates, Speeds
 from polyopt.runtime.levels import LEVELS, VARIABLE, chosen_level
+from polyopt.settings import setting
 
 MOST = 1 << 50  # no machine has more of anything
 MOST_TEXT = 1 << 16  # bytes of a file
@@ -83,7 +84,7 @@ def _section(name: str, known: set[str]) -> dict[str, object]:
 
 
 def _path() -> str:
-    return os.environ.get(VARIABLE, "")
+    return setting("machine") or ""
 
 
 def _malformed(reason: str) -> UsageError:

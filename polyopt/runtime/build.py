@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from polyopt.errors import ToolchainError
 from polyopt.ir.source import Source
 from polyopt.runtime.elf import ElfKind, check_elf
 from polyopt.runtime.natives import native_text
+from polyopt.runtime.notices import log
 from polyopt.runtime.store import Entry, Store, digest
 from polyopt.runtime.toolchain import (
     WRAPPER_FLAGS,
@@ -374,6 +376,7 @@ def _end(running: Running) -> None:
 
 
 def _start(command: Command, work: Path) -> subprocess.Popen[bytes]:
+    log("build", "in %s: %s", work, shlex.join(command.arguments))
     try:
         return subprocess.Popen(
             command.arguments,

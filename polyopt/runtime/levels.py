@@ -6,11 +6,11 @@ Refuses: running code of a level that the processor does not have (PO0224).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import UsageError
+from polyopt.settings import setting
 
 VARIABLE = "POLYOPT_MACHINE"
 
@@ -44,7 +44,7 @@ LEVELS = {
 
 def chosen_level() -> Level | None:
     """Return the level that POLYOPT_MACHINE names, None where it names none."""
-    return LEVELS.get(os.environ.get(VARIABLE, ""))
+    return LEVELS.get(setting("machine") or "")
 
 
 def require_level(features: Callable[[], tuple[str, ...]]) -> None:

@@ -1,10 +1,12 @@
-"""Warnings polyopt gives while it goes on working.
+"""Warnings polyopt gives while it goes on working, and what it tells to a log.
 
-In: a text.  Out: a warning of a category of its own, so that it can be filtered.
+In: a text.  Out: a warning of a category of its own, so that it can be filtered; a message of
+`logging` for the loggers `polyopt.build`, `polyopt.cache` and `polyopt.compile`.
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
 
 
@@ -30,3 +32,14 @@ def notice(category: type[PolyoptWarning], text: str) -> None:
 
 
 _GIVEN: dict[str | tuple[str, type[Warning], int], int] = {}  # Python's own once-per-text memory
+
+
+def log(logger: str, text: str, *values: object) -> None:
+    """Tell the logger `polyopt.{logger}` something of level DEBUG; `values` fill `text` by `%`.
+
+    Nobody listens where `logging` was never imported, and importing it would take longer than
+    many a kernel.
+    """
+    logging = sys.modules.get("logging")
+    if logging is not None:
+        logging.getLogger(f"polyopt.{logger}").debug(text, *values)

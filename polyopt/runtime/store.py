@@ -22,7 +22,8 @@ from typing import TypeVar
 
 from polyopt.dataclass import dataclass
 from polyopt.digest import hex_digest
-from polyopt.runtime.notices import CacheWarning, notice
+from polyopt.runtime.notices import CacheWarning, log, notice
+from polyopt.settings import setting
 
 T = TypeVar("T")
 FORMAT = "v1"
@@ -91,10 +92,12 @@ class Store:
         try:
             found = decode(Entry(directory, _verified(directory, key)))
         except FileNotFoundError:
+            log("cache", "%s %s is not kept", kind, directory.name)
             return None
         except (_Damaged, OSError, *WRONG_DATA) as error:
             self._set_aside(directory, f"{type(error).__name__}: {error}"[:200])
             return None
+        log("cache", "%s %s found", kind, directory.name)
         with contextlib.suppress(OSError):
             os.utime(directory)
         return found
@@ -202,8 +205,8 @@ KINDS = ("kernels", "reads", "libraries", "compilers", "cubins", "machines", "tu
 
 def open_store() -> Store:
     """Return the user's cache, or one that keeps nothing when its directory cannot be used."""
-    limit = _limit(os.environ.get("POLYOPT_CACHE_SIZE"))
-    if os.environ.get("POLYOPT_CACHE", "").lower() in ("0", "off", "no"):
+    limit = _limit(setting("cache-size"))
+    if (setting("cache") or "").lower() in ("0", "off", "no"):
         return Store(None, limit)
     base = cache_directory()
     root = base / FORMAT
@@ -225,7 +228,7 @@ def open_store() -> Store:
 
 def cache_directory() -> Path:
     """Return POLYOPT_CACHE_DIR, else XDG_CACHE_HOME/polyopt, else the platform's directory."""
-    own = os.environ.get("POLYOPT_CACHE_DIR")
+    own = setting("cache-dir")
     if own:
         return Path(own).absolute()
     shared = os.environ.get("XDG_CACHE_HOME")

@@ -11,6 +11,7 @@ import os
 
 from polyopt.errors import UsageError
 from polyopt.runtime.notices import ForkWarning, notice
+from polyopt.settings import chosen
 
 
 def available_cores() -> int:
@@ -28,15 +29,15 @@ def available_cores() -> int:
 
 
 def thread_count(option: int | None) -> int:
-    """Return the option, else POLYOPT_NUM_THREADS, else OMP_NUM_THREADS, else all cores."""
+    """Return the option, else the setting, else OMP_NUM_THREADS, else all cores."""
     if option is not None:
         return option
-    own = os.environ.get("POLYOPT_NUM_THREADS")
-    if own:
+    own, origin = chosen("num-threads")
+    if own is not None:
         if not own.isdecimal() or int(own) < 1:
             raise UsageError(
                 "PO0224",
-                f"POLYOPT_NUM_THREADS is `{own}`, not a positive number",
+                f"{origin} is `{own}`, not a positive number",
                 hint="unset it, or set it to 1, 2, …",
             )
         return int(own)

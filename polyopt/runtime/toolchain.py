@@ -20,6 +20,7 @@ from polyopt.dataclass import dataclass
 from polyopt.errors import ToolchainError
 from polyopt.runtime.levels import chosen_level
 from polyopt.runtime.store import Store, digest
+from polyopt.settings import setting
 
 _PROBE_SECONDS = 30
 
@@ -73,7 +74,7 @@ def find_compiler(store: Store, requested: str | None = None) -> Compiler:
 
 
 def compiler_command(requested: str | None = None) -> tuple[str, ...]:
-    for text in (requested, os.environ.get("POLYOPT_CC"), os.environ.get("CC")):
+    for text in (requested, setting("cc"), os.environ.get("CC")):
         if text is None or not text.strip():
             continue
         words = shlex.split(text)

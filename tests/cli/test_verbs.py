@@ -82,6 +82,29 @@ def test_compile_writes_four_files(polyopt, demo, tmp_path):
     assert {p.name for p in (tmp_path / "out/deep").iterdir()} == set(names)
 
 
+def test_quiet_leaves_out_talk_and_no_errors(polyopt, demo, tmp_path):
+    outcome = polyopt("compile", "demo.py:matmul", "-o", "out", "-q")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "out/matmul.c" in outcome.out
+    assert polyopt("compile", "demo.py:matmul", "-o", "out").err
+    outcome = polyopt("compile", "-q", "demo.py:matmull")
+    assert outcome.err.startswith("error[PO0605]")
+
+
+@pytest.mark.toolchain
+def test_verbose_shows_the_cache_and_the_compiler(polyopt, demo, tmp_path, monkeypatch):
+    monkeypatch.setenv("POLYOPT_CACHE_DIR", str(tmp_path / "cache"))
+    call = ("run", "demo.py:scale", "--sizes", "N=5")
+    said = polyopt(*call, "-v").err
+    assert "polyopt.build: in " in said
+    assert " -c kernel.c " in said
+    assert "polyopt.compile: scale: " in said
+    again = polyopt(*call, "--verbose").err
+    assert "polyopt.build: " not in again
+    assert " found\n" in again
+    assert "polyopt." not in polyopt(*call).err
+
+
 @pytest.mark.toolchain
 def test_the_written_c_compiles_on_its_own(polyopt, demo, tmp_path):
     polyopt("compile", "demo.py:matmul", "-o", "out")

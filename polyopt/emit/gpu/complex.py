@@ -13,7 +13,7 @@ from polyopt.emit.gpu.complex_functions import FUNCTIONS, ComplexFunction
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.helpers import SUFFIX
 from polyopt.emit.literals import float_literal
-from polyopt.emit.precedence import ATOM, UNARY
+from polyopt.emit.operators import ATOM, UNARY
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

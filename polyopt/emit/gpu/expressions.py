@@ -16,7 +16,7 @@ from polyopt.emit.gpu.overflow import may_overflow
 from polyopt.emit.gpu.swizzle import swizzled_column
 from polyopt.emit.half_precision import is_half_operation
 from polyopt.emit.helpers import Helper, HelperKind
-from polyopt.emit.precedence import AND, ATOM, BIT_AND, BIT_OR, RELATION, SHIFT, UNARY
+from polyopt.emit.operators import AND, ATOM, BIT_AND, BIT_OR, RELATION, SHIFT, UNARY
 from polyopt.ir.array import Array
 from polyopt.ir.expr import (
     Binary,

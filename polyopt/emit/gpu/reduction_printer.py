@@ -16,7 +16,7 @@ from polyopt.emit.gpu.declarations import KernelDeclarations
 from polyopt.emit.gpu.lane_reductions import WARP, reduction_of
 from polyopt.emit.gpu.nests import ThreadNest
 from polyopt.emit.gpu.thread_iterators import DistributedNest
-from polyopt.emit.precedence import AND
+from polyopt.emit.operators import AND
 from polyopt.ir.array import Array, Role
 from polyopt.ir.expr import Binary, BinaryOp, Expr, Load, Symbol, integer
 from polyopt.ir.identity import identity

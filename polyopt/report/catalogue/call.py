@@ -173,4 +173,10 @@ CALL: dict[str, Entry] = {
         "polyopt run solve.py:solve, where numpy.linalg.solve meets a singular matrix",
         "pass values that the function takes, with --npz, or choose other sizes",
     ),
+    "PO0237": Entry(
+        "`[tool.polyopt]` in a pyproject.toml, or a user's config.toml, holds something wrong",
+        "[tool.polyopt]\nthreads = 2  # it is called num-threads",
+        "`polyopt config` lists the settings; what runs programs or loads files "
+        "(`cc`, `nvcc`, `cache-dir`) is the user's alone to set",
+    ),
 }

@@ -21,6 +21,7 @@ from polyopt.runtime.device.provider import Log, Resources, no_log
 from polyopt.runtime.device.report import read_report
 from polyopt.runtime.store import Store, digest
 from polyopt.runtime.toolchain import call_tool
+from polyopt.settings import chosen, variable_of
 
 _SECONDS = 300
 _KIND = "cubins"
@@ -143,13 +144,13 @@ def compile_cuda(
 
 
 def _nvcc() -> str | None:
-    chosen = os.environ.get("POLYOPT_NVCC")
-    if chosen:
-        found = shutil.which(chosen)
+    wanted, origin = chosen("nvcc")
+    if wanted is not None:
+        found = shutil.which(wanted)
         if found is None:
-            hint = "unset POLYOPT_NVCC, or name a working nvcc"
+            hint = f"unset {variable_of('nvcc')}, or name a working nvcc"
             raise ToolchainError(
-                "PO0514", f"POLYOPT_NVCC is `{chosen}`, which is no program", hint=hint
+                "PO0514", f"{origin} is `{wanted}`, which is no program", hint=hint
             )
         return found
     homes = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
