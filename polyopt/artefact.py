@@ -23,7 +23,6 @@ from polyopt.ir.host import Emitted
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Program
 from polyopt.ir.record import RecordError, decode, encode
-from polyopt.ir.target import TARGETS
 from polyopt.ir.wellformed import check_loops, check_program
 from polyopt.proof import Certificate, certify
 
@@ -161,7 +160,7 @@ def read_artefact(text: str, name: str) -> Artefact:
             "digest": str(seal),
             "certificate": (dict() | None) as certificate,
             "versions": dict(versions),
-        } if set(data) == _KEYS and _are_texts(versions) and language in TARGETS:
+        } if set(data) == _KEYS and _are_texts(versions) and _is_known(language):
             pass
         case _:
             raise _malformed(name, "it has other fields than a certificate")
@@ -241,6 +240,12 @@ def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(found) != len(pairs):
         raise ValueError("a key is given twice")
     return found
+
+
+def _is_known(language: str) -> bool:
+    from polyopt.offered import target_named  # for readers of certificates only
+
+    return target_named(language) is not None
 
 
 def _are_texts(values: Mapping[object, object]) -> bool:

@@ -72,7 +72,7 @@ def chosen(name: str) -> Setting:
     variable = variable_of(name)
     given = os.environ.get(variable)
     if given:
-        return Setting(given, f"variable {variable}")
+        return Setting(given, variable)
     for table in _tables():
         if name in table:
             return table[name]

@@ -104,9 +104,13 @@ def _fp(value: object) -> FpMode:
 def _target(value: object) -> Target:
     if isinstance(value, Target):
         return value
-    names = list(TARGETS)
-    if isinstance(value, str) and value in names:
+    if isinstance(value, str) and value not in TARGETS:
+        from polyopt.offered import target_named  # looks through all installed packages
+
+        target_named(value)
+    if isinstance(value, str) and value in TARGETS:
         return TARGETS[value]
+    names = list(TARGETS)
     near = difflib.get_close_matches(str(value), names, n=1)
     hint = f"did you mean `{near[0]}`?" if near else f"use one of {', '.join(names)}"
     raise UsageError("PO0222", f"option `target` is {value!r}", hint=hint)

@@ -22,6 +22,7 @@ LAYERS: dict[str, set[str]] = {
     "files": set(),
     "errors": {"files"},
     "settings": {"errors", "files"},
+    "offered": {"errors", "ir"},
     "machine": set(),
     "ir": {"errors"},
     "capture": set(),
@@ -40,12 +41,14 @@ LAYERS: dict[str, set[str]] = {
     "strategy": {*_COMPILER, "model", "schedule", "transforms"},
     "measuring": {"errors", "settings", "files", "machine", "runtime"},
     "model": {"errors", "ir", "machine"},
-    "targets": {"errors", "settings", "ir", "machine", "measuring", "runtime", "schedulefile"},
+    "targets": {
+        "errors", "ir", "machine", "measuring", "offered", "runtime", "schedulefile", "settings",
+    },
     "proving": {"errors", "ir", "emit", "proof"},
     "pipeline": {
         *_COMPILER, "schedule", "transforms", "strategy", "emit", "targets", "proof", "proving",
     },
-    "artefact": {"errors", "ir", "emit", "proof"},
+    "artefact": {"errors", "ir", "emit", "offered", "proof"},
     "specialize": {"errors", "ir", "frontend", "runtime"},
     "structured": {"capture", "errors", "frontend", "runtime", "specialize"},
     "aliasing": {"ir", "frontend", "runtime", "specialize"},
@@ -85,6 +88,7 @@ LAYERS: dict[str, set[str]] = {
         "schedule", "targets", "pipeline", "specialize", "aliasing", "building", "compiled",
         "explaining", "hosting", "report", "tuning", "verifying", "structured",
     },
+    "pytest_plugin": {"api", "errors", "numerics"},
     "batched": {"api", "derivatives", "errors", "frontend", "targets"},
     "derivatives": {
         "api", "autodiff", "capture", "errors", "frontend", "structured", "targets",
@@ -98,10 +102,9 @@ LAYERS: dict[str, set[str]] = {
     },
     "report": {*_COMPILER, "model", "schedule", "schedulefile", "transforms", "strategy"},
     "cli": {
-        *_COMPILER, "settings", "", "frontend", "schedule", "schedulefile", "transforms", "targets",
-        "pipeline",
-        "runtime", "report", "api", "compiled", "artefact", "measuring", "model", "tuning",
-        "proof", "numerics", "bounding", "emit", "files", "verifying", "cregion",
+        *_COMPILER, "offered", "settings", "", "frontend", "schedule", "schedulefile", "transforms",
+        "targets", "pipeline", "runtime", "report", "api", "compiled", "artefact", "measuring",
+        "model", "tuning", "proof", "numerics", "bounding", "emit", "files", "verifying", "cregion",
         "explaining", "sizing",
     },
 }  # fmt: skip

@@ -20,6 +20,7 @@ from polyopt.cli.typespec import parse_sizes
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import UsageError
 from polyopt.ir.target import TARGETS
+from polyopt.offered import target_named
 from polyopt.schedulefile import parse_setting, text_or_file, with_sizes
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def make_options(
         threads=known.threads if threads is None else threads,
         schedule=known.schedule if schedule is None else schedule,
         budget=known.budget if budget is None else budget,
-        target=known.target if language is None else TARGETS[language],
+        target=known.target if language is None else target_named(language) or known.target,
         device=known.device if device is None else device,
     )
 
@@ -238,6 +239,19 @@ def _device_of(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
 
 
+if TYPE_CHECKING:
+    _Choice = click.Choice[str]
+else:
+    _Choice = click.Choice  # not generic before click 8.2
+
+
+class _Language(_Choice):
+    """A choice of polyopt's targets, or of one that an installed package offers."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return value if target_named(value) else super().convert(value, param, ctx)
+
+
 def compile_options(command: _F) -> _F:
     """`--schedule`, `--set`, `--fp`, `--threads`, `--target`, `--device`, `--budget`."""
     for decorate in (
@@ -252,7 +266,7 @@ def compile_options(command: _F) -> _F:
         click.option(
             "--target",
             "language",
-            type=click.Choice(list(TARGETS)),
+            type=_Language(list(TARGETS)),
             expose_value=False,
             callback=_noted(_TARGET),
             help="Language to emit; c otherwise.",

@@ -20,6 +20,7 @@ class Target:
     polyopt go by their places, imported on use.  Without an opener the host runs the text.
     `conditional`: devices decide which kernels of a program run.  `matrices`, `atomics`: there are
     matrix instructions, and updates of elements that data chooses.
+    `package`: name and version of what has it, if not polyopt; kernels are kept for each version.
     """
 
     value: str
@@ -29,6 +30,7 @@ class Target:
     conditional: bool = False
     matrices: bool = False
     atomics: bool = False
+    package: str = ""
 
     C: ClassVar[Target]
     CUDA: ClassVar[Target]
@@ -48,7 +50,8 @@ class Target:
         return _function(self.opener)(device)
 
     def __repr__(self) -> str:
-        return f"Target({self.value!r})"
+        package = f", package={self.package!r}" if self.package else ""
+        return f"Target({self.value!r}{package})"
 
 
 def _function(place: str | Callable[..., Any]) -> Callable[..., Any]:

@@ -58,7 +58,7 @@ def test_a_variable_goes_before_a_project_and_that_before_a_user(
     assert chosen("budget") == ("8.5", str(files.project))
     assert is_set("verify")
     monkeypatch.setenv("POLYOPT_BUDGET", "9")
-    assert chosen("budget") == ("9", "variable POLYOPT_BUDGET")
+    assert chosen("budget") == ("9", "POLYOPT_BUDGET")
 
 
 def test_settings_reach_what_they_are_for(files: Files) -> None:

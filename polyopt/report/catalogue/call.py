@@ -179,4 +179,9 @@ CALL: dict[str, Entry] = {
         "`polyopt config` lists the settings; what runs programs or loads files "
         "(`cc`, `nvcc`, `cache-dir`) is the user's alone to set",
     ),
+    "PO0238": Entry(
+        "a target that another package offers cannot be loaded, or is none",
+        'po.kernel(f, target="sketch"), where the entry point of `polyopt.targets` names no module',
+        "use another target, or mend or remove the package that the message names",
+    ),
 }
