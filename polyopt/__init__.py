@@ -12,7 +12,7 @@ from polyopt.late import names_of
 __version__ = "0.1.0"
 
 _HOMES = {
-    "api": "Kernel kernel load_schedule",
+    "api": "Kernel kernel",
     "batched": "vmap",
     "compiled": "CompiledKernel",
     "derivatives": "grad jvp value_and_grad vjp",
@@ -42,11 +42,12 @@ _HOMES = {
         Reverse Separate Shift Sink Skew Split Strip Threads Tile Unroll Vectorize
     """,
     "transforms.amount": "amount",
+    "transforms.text": "load_schedule",
     "verifying": "Verification",
 }
 
 if TYPE_CHECKING:
-    from polyopt.api import Kernel, kernel, load_schedule
+    from polyopt.api import Kernel, kernel
     from polyopt.batched import vmap
     from polyopt.compiled import CompiledKernel
     from polyopt.derivatives import grad, jvp, value_and_grad, vjp
@@ -126,6 +127,7 @@ if TYPE_CHECKING:
         Vectorize,
     )
     from polyopt.transforms.amount import amount
+    from polyopt.transforms.text import load_schedule
     from polyopt.verifying import Verification
 else:
     __getattr__ = names_of(__name__, _HOMES)

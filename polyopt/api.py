@@ -34,7 +34,7 @@ from polyopt.ir.source import Signature
 from polyopt.runtime.check import ShapeError
 from polyopt.runtime.notices import PolyoptWarning, notice
 from polyopt.runtime.overlap import OverlapError
-from polyopt.schedulefile import ScheduleText, load_text, with_sizes
+from polyopt.schedulefile import with_sizes
 from polyopt.settings import is_set
 from polyopt.specialize import (
     Fit,
@@ -49,7 +49,7 @@ from polyopt.specialize import (
 )
 from polyopt.structured import at_definition, is_structured, unpacked
 from polyopt.targets import Options, seconds_to_compile
-from polyopt.tuning.kept import Tuned, tuned, with_tuned
+from polyopt.tuning.kept import Tuned, as_tuned
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -158,10 +158,13 @@ class Kernel(Generic[P, R]):
         from polyopt.targets import detect_machine
 
         types, program = self._read(types, values)
-        options = with_tuned(self.options, tuned(self.py_func, types, self.options))
-        machine = machine_for(options, detect_machine())
-        program = settle_regions(with_mode(program, options))
-        return only_schedule(program, choose_schedules(program, options, machine))
+
+        def chosen(options: Options) -> Schedule:
+            machine = machine_for(options, detect_machine())
+            settled = settle_regions(with_mode(program, options))
+            return only_schedule(settled, choose_schedules(settled, options, machine))
+
+        return as_tuned(self.py_func, types, self.options, self._tuned, chosen)
 
     @boundary
     def verify(self, *args: Any, samples: int = 20, seed: int = 0) -> Verification:  # noqa: ANN401
@@ -213,9 +216,12 @@ class Kernel(Generic[P, R]):
         if not args and self._compiled:
             return next(reversed(self._compiled.values())).explain(level, **sizes)
         types, _ = self._read(*self._example(args, {}))
-        options = with_tuned(self.options, tuned(self.py_func, types, self.options))
-        stages = compile_stages(self.py_func, types, options)
-        return explanation(self.py_func, stages, options, level, sizes)
+
+        def explained(options: Options) -> Explanation:
+            stages = compile_stages(self.py_func, types, options)
+            return explanation(self.py_func, stages, options, level, sizes)
+
+        return as_tuned(self.py_func, types, self.options, self._tuned, explained)
 
     def _repr_html_(self) -> str | None:
         """Return the summary of what was compiled last as a table, for notebooks."""
@@ -387,16 +393,16 @@ class Kernel(Generic[P, R]):
             for earlier in self._earlier[types]:
                 if earlier.is_current():
                     return self._put(types, earlier)
-        options = self.options
-        better = self._tuned.get(types) or tuned(self.py_func, types, options)
-        if better is not None:
-            self._tuned[types] = better
-            options = with_tuned(options, better)
-        for _ in range(_TRIES):
-            built = build_kernel(self.py_func, types, options, accept)
-            compiled = CompiledKernel(self.py_func, types, options, built)
-            if compiled.is_current():
-                break  # nobody changed a value in the meantime
+
+        def current(options: Options) -> CompiledKernel:
+            for _ in range(_TRIES):
+                built = build_kernel(self.py_func, types, options, accept)
+                compiled = CompiledKernel(self.py_func, types, options, built)
+                if compiled.is_current():
+                    break  # nobody changed a value in the meantime
+            return compiled
+
+        compiled = as_tuned(self.py_func, types, self.options, self._tuned, current)
         if is_set("verify"):
             verify_first(compiled)
         return self._put(types, compiled)
@@ -439,20 +445,6 @@ def _unpickled(module: str, name: str, options: Options) -> Kernel[..., Any]:
     for part in name.split("."):
         value = getattr(value, part)
     return Kernel(getattr(value, "py_func", value), options)
-
-
-@boundary
-def load_schedule(path: str | os.PathLike[str]) -> ScheduleText:
-    """Return the schedule in a file as text; what it does to a program is proven when it is used.
-
-    Raises `UsageError` PO0601 for a file that cannot be read, `ScheduleError` for one that holds
-    something else.
-    """
-    from polyopt.transforms import check_text
-
-    text = load_text(path)
-    check_text(text)
-    return text
 
 
 @overload

@@ -39,6 +39,7 @@ SETTINGS = {
     "machine": Known("a level such as x86-64-v3, or a file of a machine's numbers", "this machine"),
     "verify": Known("compare a new kernel with Python on small random calls", "false"),
     "disable": Known("run the Python functions", "false"),
+    "tunings": Known("a file of schedules, as `polyopt tune --save` writes it", "none"),
     "cache": Known("keep compiled kernels", "true"),
     "cache-size": Known("bytes the cache may hold, such as 500M", "1G"),
     "cache-dir": Known("where compiled kernels are kept", "the user's cache", by_project=False),
@@ -163,7 +164,7 @@ def _as_text(path: Path, text: str, name: str, value: object) -> str:
         case int() | float():
             return str(value)
         case str() if value and "\0" not in value:
-            is_file = name == "machine" and (path.parent / value).is_file()
+            is_file = name in ("machine", "tunings") and (path.parent / value).is_file()
             return str(path.parent / value) if is_file else value
     reason = f"`{name}` is {value!r}"
     raise _wrong(path, text, name, reason, "write a text, a number, true or false")

@@ -61,8 +61,8 @@ LAYERS: dict[str, set[str]] = {
         "hosting", "kernel_entries",
     },
     "tuning": {
-        *_COMPILER, "capture", "frontend", "runtime", "targets", "schedule", "transforms",
-        "strategy", "pipeline", "building",
+        *_COMPILER, "files", "settings", "capture", "frontend", "runtime", "targets", "schedule",
+        "transforms", "strategy", "pipeline", "building",
     },
     "bounding": {
         *_COMPILER, "emit", "schedule", "runtime", "targets", "pipeline", "numerics",

@@ -19,7 +19,6 @@ from polyopt.cli.prepare import (
     types_option,
     values_options,
 )
-from polyopt.dataclass import asdict
 
 
 @click.command("tune")
@@ -30,6 +29,12 @@ from polyopt.dataclass import asdict
     default=60.0,
     help="How long to search.  [60]",
 )
+@click.option(
+    "--save",
+    metavar="FILE.jsonl",
+    type=click.Path(dir_okay=False),
+    help="Add what was found to a file, too; POLYOPT_TUNINGS=FILE.jsonl uses it.",
+)
 @values_options
 @types_option
 @sizes_option
@@ -38,6 +43,7 @@ from polyopt.dataclass import asdict
 def command(
     target: str,
     seconds: float,
+    save: str | None,
     npz: str | None,
     seed: int,
     types: str | None,
@@ -52,8 +58,13 @@ def command(
 
     loaded, values = target_and_values(target, types, sizes, npz, seed)
     options = make_options(fp, threads, schedule, loaded.kernel).changed({"tune": None})
-    found = Kernel(loaded.func, options).tune(seconds, *values)
+    kernel = Kernel(loaded.func, options)
+    found = kernel.tune(seconds, *values)
+    if save is not None:
+        from polyopt.tuning.saved import append
+
+        append(save, loaded.func, kernel.compile(*values).types, options, found.record())
     if as_json:
-        result_json({"function": loaded.name, **asdict(found)})
+        result_json({"function": loaded.name, **found.record()})
         return
     result("\n".join([f"{loaded.name}: {found.lines()[0]}", *found.lines()[1:], "", found.text]))

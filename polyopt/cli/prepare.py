@@ -147,10 +147,12 @@ def compile_prepared(prepared: Prepared, options: Options) -> Compilation:
     """Schedule, lower and emit, by what tuning found if it did; needs no C compiler."""
     from polyopt.pipeline import compile_program
     from polyopt.targets import detect_machine
-    from polyopt.tuning.kept import tuned, with_tuned
+    from polyopt.tuning.kept import as_tuned
 
-    found = tuned(prepared.target.func, prepared.types, options)
-    return compile_program(prepared.program, with_tuned(options, found), detect_machine())
+    def compiled(options: Options) -> Compilation:
+        return compile_program(prepared.program, options, detect_machine())
+
+    return as_tuned(prepared.target.func, prepared.types, options, {}, compiled)
 
 
 def target_argument(command: _F) -> _F:

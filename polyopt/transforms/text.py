@@ -6,16 +6,25 @@ Refuses: unknown steps and malformed arguments, with the place in the text.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from polyopt import transforms
 from polyopt.dataclass import dataclass
-from polyopt.errors import IllegalSchedule, Loc, ScheduleError
+from polyopt.errors import IllegalSchedule, Loc, ScheduleError, boundary
 from polyopt.late import named
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.sizes import show_steps
-from polyopt.schedulefile import NOWHERE, Call, Let, nearest, read_items
+from polyopt.schedulefile import (
+    NOWHERE,
+    Call,
+    Let,
+    ScheduleText,
+    load_text,
+    nearest,
+    read_items,
+)
 from polyopt.transforms.fields import read_record
 
 if TYPE_CHECKING:
@@ -252,3 +261,15 @@ def show_schedules(schedules: Sequence[Schedule]) -> str:
         if schedule.trace
     )
     return ";\n".join(shown)
+
+
+@boundary
+def load_schedule(path: str | os.PathLike[str]) -> ScheduleText:
+    """Return the schedule in a file as text; what it does to a program is proven when it is used.
+
+    Raises `UsageError` PO0601 for a file that cannot be read, `ScheduleError` for one that holds
+    something else.
+    """
+    text = load_text(path)
+    check_text(text)
+    return text

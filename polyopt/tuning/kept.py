@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import TypeVar
 
 from polyopt.capture.reads import Read
 from polyopt.dataclass import asdict, dataclass, replace
-from polyopt.errors import ToolchainError
+from polyopt.errors import ScheduleError, ToolchainError
 from polyopt.frontend.syntax.argtypes import ArgType, ConstType
 from polyopt.runtime import lookup
 from polyopt.runtime.fingerprint import versions
+from polyopt.runtime.notices import PolyoptWarning, notice
 from polyopt.runtime.records import RecordError, to_json
-from polyopt.runtime.store import Entry, Store, open_store
+from polyopt.runtime.store import Store, open_store
 from polyopt.runtime.toolchain import find_compiler, processor_features
+from polyopt.settings import setting
 from polyopt.targets import Options, detect_machine
 
 KIND = "tunings"
@@ -27,7 +30,8 @@ MOST_THREADS = 1 << 16
 class Tuned:
     """What was found: a schedule and a number of threads, for which sizes, how much it helped.
 
-    `seconds` of a call, `before` with the schedule that tuning began with.
+    `seconds` of a call, `before` with the schedule that tuning began with; `origin`: the line of a
+    file of the user's that says so, if it is from there.
     """
 
     text: str
@@ -36,6 +40,11 @@ class Tuned:
     seconds: float
     before: float
     tried: int
+    origin: str = ""
+
+    def record(self) -> dict[str, object]:
+        """Return what `tuned_of` reads."""
+        return {name: value for name, value in asdict(self).items() if name != "origin"}
 
     def lines(self) -> tuple[str, ...]:
         """Return the words for `polyopt explain`."""
@@ -48,20 +57,38 @@ class Tuned:
 
 
 Types = tuple[ArgType, ...]
+T = TypeVar("T")
 
 
 def tuned(function: Callable[..., object], types: Types, options: Options) -> Tuned | None:
-    """Return what was found for a kernel before, None where nothing was."""
+    """Return what was found for a kernel before, None where nothing was.
+
+    The cache goes before the file that the setting `tunings` names.
+    """
+    if not options.target.is_host:
+        return None
+    found = _in_cache(function, types, options)
+    path = setting("tunings")
+    if found is not None or path is None:
+        return found
+    from polyopt.tuning.saved import last_saved
+
+    saved = last_saved(path, function, types, options, tuned_of)
+    return None if saved is None else replace(saved[0], origin=saved[1])
+
+
+def _in_cache(function: Callable[..., object], types: Types, options: Options) -> Tuned | None:
     store = open_store()
-    if not options.target.is_host or store.root is None or not (store.root / KIND).is_dir():
+    if store.root is None or not (store.root / KIND).is_dir():
         return None
     key = _key(store, function, types, options)
-    found = lookup.find(store, KIND, key, function, _from_entry)
+    found = lookup.find(store, KIND, key, function, lambda e: tuned_of(e.json("tuned.json")))
     return None if found is None else found.value
 
 
-def _from_entry(entry: Entry) -> Tuned:
-    match entry.json("tuned.json"):
+def tuned_of(record: object) -> Tuned:
+    """Return what a record of JSON says; raises `ValueError` where it says something else."""
+    match record:
         case {
             "text": str(text),
             "threads": (int() | None) as threads,
@@ -87,8 +114,36 @@ def keep(
     """Keep what was found for a function with these values, in place of an earlier one."""
     store = open_store()
     key = None if store.root is None else _key(store, function, types, options)
-    files = {"tuned.json": json.dumps(asdict(found)).encode()}
+    files = {"tuned.json": json.dumps(found.record()).encode()}
     lookup.keep(store, KIND, key, reads, files, anew=True)
+
+
+def as_tuned(
+    function: Callable[..., object],
+    types: Types,
+    options: Options,
+    known: dict[Types, Tuned | None],
+    make: Callable[[Options], T],
+) -> T:
+    """Return what `make` makes of the options with what tuning found before, if it did.
+
+    `known` is what this process found, and takes what others did.  A schedule in a file may be
+    older than the function or polyopt: where it is refused, a warning says so, and the schedule is
+    chosen as without it.
+    """
+    better = known.get(types) or tuned(function, types, options)
+    if better is None:
+        return make(options)
+    known[types] = better
+    try:
+        return make(with_tuned(options, better))
+    except ScheduleError as error:
+        if not better.origin:
+            raise
+        known[types] = None
+        reason = f"the schedule of {better.origin} is refused: {error.message}"
+        notice(PolyoptWarning, f"`{function.__name__}`: {reason}")
+        return make(options)
 
 
 def with_tuned(options: Options, found: Tuned | None) -> Options:

@@ -156,4 +156,9 @@ COMMAND: dict[str, Entry] = {
         'po.kernel(f, target="cuda").compile(x).save(path)',
         "compile for target C, or write the text with polyopt compile",
     ),
+    "PO0639": Entry(
+        "a file of schedules that tuning found cannot be read, or a line of it is none",
+        "POLYOPT_TUNINGS=tunings.jsonl, and no such file",
+        "`polyopt tune --save tunings.jsonl` makes one; remove lines that it did not write",
+    ),
 }

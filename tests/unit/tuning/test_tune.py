@@ -14,7 +14,8 @@ from polyopt.errors import UsageError
 from polyopt.runtime.notices import PolyoptWarning
 from polyopt.targets import Options
 from polyopt.tuning import tune as module
-from polyopt.tuning.kept import tuned
+from polyopt.tuning.kept import tuned, tuned_of
+from polyopt.tuning.saved import append, last_saved
 from polyopt.tuning.timing import Copies, overlap
 
 
@@ -150,3 +151,86 @@ def test_explain_tells_of_it(bench, tmp_path, capfd):
     shown = capfd.readouterr().out
     assert "schedules measured at a=6x9, b=6x9" in shown
     assert "tile(L0, 8, 16)" in shown
+
+
+@pytest.fixture
+def ledger(bench, monkeypatch, tmp_path):
+    """A file of tunings with a line for `scale`, and an empty cache."""
+    path = tmp_path / "tunings.jsonl"
+    kernel = po.kernel(scale)
+    found = kernel.tune(50.0, *_arrays())
+    append(path, scale, kernel.compile(*_arrays()).types, kernel.options, found.record())
+    monkeypatch.setenv("POLYOPT_CACHE_DIR", str(tmp_path / "other"))
+    monkeypatch.setenv("POLYOPT_TUNINGS", str(path))
+    return path
+
+
+@pytest.mark.toolchain
+def test_a_file_of_tunings_serves_without_the_cache(ledger, monkeypatch):
+    a, b = _arrays()
+    kernel = po.kernel(scale)
+    kernel(a, b)
+    np.testing.assert_array_equal(a, 2 * b)
+    assert "tile(L0, 8, 16)" in kernel.compile(a, b).schedule_text
+    assert "tile(L0, 8, 16)" in po.kernel(scale).schedule(a, b).text
+    assert "tile(L0, 8, 16)" not in po.kernel(scale, fp="reassociate").compile(a, b).schedule_text
+    monkeypatch.setenv("POLYOPT_L1", "16384")  # another machine
+    assert "tile(L0, 8, 16)" not in po.kernel(scale).compile(a, b).schedule_text
+
+
+@pytest.mark.toolchain
+def test_the_last_line_wins_and_others_stay(ledger):
+    a, b = _arrays()
+    entry = json.loads(ledger.read_text())
+    entry["found"]["text"] = "tile(L0, 4, 4)"
+    ledger.write_text(ledger.read_text() + "\n" + json.dumps({**entry, "added": 1}) + "\n")
+    assert "tile(L0, 4, 4)" in po.kernel(scale).compile(a, b).schedule_text
+    kernel = po.kernel(scale, fp="reassociate")
+    append(ledger, scale, kernel.compile(a, b).types, kernel.options, entry["found"])
+    assert len(ledger.read_text().split("\n")) == 5
+    assert "tile(L0, 4, 4)" in po.kernel(scale, fp="reassociate").compile(a, b).schedule_text
+
+
+@pytest.mark.toolchain
+def test_a_schedule_that_is_refused_is_left_out_with_its_line(ledger):
+    a, b = _arrays()
+    entry = json.loads(ledger.read_text())
+    entry["found"]["text"] = "tile(L7, 4, 4)"
+    ledger.write_text(json.dumps(entry))
+    kernel = po.kernel(scale)
+    with pytest.warns(PolyoptWarning, match=r"the schedule of .*tunings\.jsonl:1 is refused"):
+        kernel(a, b)
+    np.testing.assert_array_equal(a, 2 * b)
+    assert "L7" not in kernel.compile(a, b).schedule_text
+
+
+@pytest.mark.parametrize(
+    "text, line",
+    [("{}", 1), ("\n[1]", 2), ("{", 1), ('{"program": 1, "types": [], "fp": 1}', 1)],
+)
+def test_a_line_that_is_none_is_refused_with_its_number(tmp_path, text, line):
+    path = tmp_path / "t.jsonl"
+    path.write_text(text)
+    with pytest.raises(UsageError, match="line of tuning") as caught:
+        last_saved(str(path), scale, (), Options(), tuned_of)
+    assert caught.value.code == "PO0639"
+    assert caught.value.loc.line == line
+
+
+@pytest.mark.toolchain
+def test_the_command_saves_a_line(bench, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "k.py").write_text(
+        "def scale(a: 'f64[:,:]', b: 'f64[:,:]'):\n"
+        "    for i in range(a.shape[0]):\n"
+        "        for j in range(a.shape[1]):\n"
+        "            a[i, j] = 2.0 * b[i, j]\n"
+    )
+    call = ["tune", "k.py:scale", "--sizes", "a=9x9,b=9x9", "--save"]
+    assert run([*call, "out.jsonl"]) == 0
+    entry = json.loads((tmp_path / "out.jsonl").read_text())
+    assert entry["function"] == "scale"
+    assert entry["found"]["sizes"] == ["a=9x9", "b=9x9"]
+    assert "tile(L0, 8, 16)" in entry["found"]["text"]
+    assert run([*call, "nowhere/out.jsonl"]) == 2
+    assert "error[PO0614]: `nowhere/out.jsonl` cannot be written" in capsys.readouterr().err
