@@ -82,7 +82,9 @@ class Explained:
 
         compilation = self.compilation
         found = [(one.array, one.storage.value) for one in allocations(compilation.loops)]
-        yield from explain_memory(found, self.prepared.program, compilation.schedules, self.sizes)
+        yield from explain_memory(
+            found, self.prepared.program, compilation.schedules, self.sizes, compilation.loops.turns
+        )
 
     def _notes(self) -> Iterator[Section]:
         """Yield what tuning found, if it did, and what was left out."""

@@ -26,7 +26,7 @@ from polyopt.emit.early_exits import (
     fails_in_parallel,
     leaves_early,
 )
-from polyopt.emit.frame import make_frame
+from polyopt.emit.frame import allocation, make_frame
 from polyopt.emit.header import header
 from polyopt.emit.helpers import Helper, HelperKind, definition, in_one_line
 from polyopt.emit.helpers.intrinsics import intrinsics
@@ -82,7 +82,9 @@ def _entry_body(fn: LoopFunction, emitter: BodyEmitter, *, jumps: bool) -> list[
     lines: list[Code] = [Line(f"int {STATUS} = 0;")] if has_status else []
     temporaries = [frame.views[name] for name in frame.heap]
     for view in temporaries:
-        lines.append(Line(f"{view.parameter()} = {emitter.allocation(view.array)};"))
+        guests = _guests(fn, view.array.name)
+        arrays = (view.array, *(frame.views[name].array for name in guests))
+        lines.append(Line(f"{view.parameter()} = {allocation(emitter.printer, *arrays)};"))
     release = [Line(f"free({view.pointer});") for view in temporaries]
     if temporaries:
         failed = " || ".join(f"!{view.pointer}" for view in temporaries)
@@ -105,6 +107,11 @@ def _entry_body(fn: LoopFunction, emitter: BodyEmitter, *, jumps: bool) -> list[
     back = Line(f"return {STATUS if has_status else 0};")
     streamed = emitter.streamed(fn.body)
     return [*unused, *lines, *whole, *streamed, *release, *told, back]
+
+
+def _guests(fn: LoopFunction, name: str) -> tuple[str, ...]:
+    """Return the arrays that take turns in the memory of an array."""
+    return next((group[1:] for group in fn.turns if group[0] == name), ())
 
 
 def _fault_array(view: View, printer: ExprPrinter) -> Code:

@@ -19,7 +19,7 @@ from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.early_exits import FIRST_FAULT, STATUS, Block, Exit, ExitKind, leaves_early
 from polyopt.emit.extrema import extremum_in_lanes, nan_flags, noting_update
 from polyopt.emit.fp_contraction import mixes_products
-from polyopt.emit.frame import Frame, array_view, row_declaration
+from polyopt.emit.frame import Frame, allocation, array_view, row_declaration
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lane_forms import lanes
 from polyopt.emit.lanes import is_contiguous
@@ -191,7 +191,7 @@ class BodyEmitter:
         first = base.name not in self.names
         if not first or self.is_repeated:
             lines.append(Line(f"free({base.pointer});"))
-        lines.append(Line(f"{base.pointer} = {self.allocation(array)};"))
+        lines.append(Line(f"{base.pointer} = {allocation(self.printer, array)};"))
         lines.append(Branch(f"!{base.pointer}", self.exit.lines("1", self.printer), []))
         view = replace(base, array=array)
         if base.is_rows:
@@ -205,14 +205,6 @@ class BodyEmitter:
         if view.is_rows and view.name in identifiers(following):
             lines.append(row_declaration(view, self.printer))
         return [*lines, *following]
-
-    def allocation(self, array: Array) -> str:
-        """Return the text that asks for memory for `array`."""
-        size = f"sizeof({array.dtype.ctype})"
-        for extent in array.shape:
-            name = self.printer.helper(Helper(HelperKind.BYTES))
-            size = f"{name}({size}, {self.printer.text(extent)})"
-        return f"{self.printer.helper(Helper(HelperKind.ALLOC))}({size})"
 
     def name(self, name: str) -> str:
         return self.frame.names.get(name, name)
@@ -470,7 +462,7 @@ class BodyEmitter:
             return body
         views = [self.frame.views[array.name] for array in given]
         lines: list[Code] = [
-            Line(f"{view.parameter()} = {self.allocation(view.array)};") for view in views
+            Line(f"{view.parameter()} = {allocation(self.printer, view.array)};") for view in views
         ]
         fail = self.printer.helper(Helper(HelperKind.FAIL))
         missing = " || ".join(f"!{view.pointer}" for view in views)

@@ -41,7 +41,8 @@ class Frame:
     """Identifiers of one emitted file.
 
     `names` maps names of the loop AST to C identifiers; `heap` are the entry's temporaries with
-    memory from its start on, `late` those that get it on the way, `plain` those that are variables.
+    memory of their own from its start on, `late` those that get it on the way, `plain` those that
+    are variables.
     """
 
     entry: str
@@ -104,6 +105,22 @@ class Frame:
             if view.is_rows and view.name in used and name not in skipped:
                 lines.append(row_declaration(view, printer))
         return lines
+
+
+def allocation(printer: ExprPrinter, *arrays: Array) -> str:
+    """Return the text that asks for memory for the largest of some arrays."""
+    size, *others = dict.fromkeys(_bytes(array, printer) for array in arrays)
+    for other in others:
+        size = f"{printer.helper(Helper(HelperKind.LARGEST))}({size}, {other})"
+    return f"{printer.helper(Helper(HelperKind.ALLOC))}({size})"
+
+
+def _bytes(array: Array, printer: ExprPrinter) -> str:
+    size = f"sizeof({array.dtype.ctype})"
+    for extent in array.shape:
+        name = printer.helper(Helper(HelperKind.BYTES))
+        size = f"{name}({size}, {printer.text(extent)})"
+    return size
 
 
 def row_declaration(view: View, printer: ExprPrinter) -> Code:
@@ -173,13 +190,15 @@ def make_frame(fn: LoopFunction, edition: Edition = BUILT) -> Frame:
     used = used_arrays(fn.body)
     temporaries = [a for a in fn.arrays if a.role is Role.TEMP and a.name in used]
     gets = {n.array.name for n in all_nodes(fn.body) if isinstance(n, AllocateArray)}
+    guests = {name: group[0] for group in fn.turns for name in group[1:]}
+    views |= {name: views[name].inside(views[host]) for name, host in guests.items()}
     return Frame(
         entry,
         names,
         tuple(params),
         views,
         heap=(
-            *(a.name for a in temporaries if a.shape and a.name not in gets),
+            *(a.name for a in temporaries if a.shape and a.name not in {*gets, *guests}),
             *(name for name in given if name not in in_regions),
         ),
         late=tuple(a.name for a in temporaries if a.shape and a.name in gets),

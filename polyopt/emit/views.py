@@ -5,7 +5,7 @@ In: an `Array` and the identifiers chosen for it.  Out: text of elements and dec
 
 from __future__ import annotations
 
-from polyopt.dataclass import dataclass
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.scop import Array
 from polyopt.ir.source import Layout
 
@@ -62,6 +62,12 @@ class View:
         if self.is_plain:
             return f"{self.array.dtype.ctype} {self.name}"
         return f"{self.qualifier}{self.array.dtype.ctype} *restrict {self.pointer}"
+
+    def inside(self, host: View) -> View:
+        """Return the view of this array in the memory of another one."""
+        if self.is_rows or self.strides:
+            return replace(self, pointer=host.pointer)
+        return replace(self, name=host.pointer, pointer=host.pointer)
 
     @property
     def memory(self) -> str:

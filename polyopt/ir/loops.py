@@ -372,7 +372,8 @@ class LoopFunction:
     array.  A name declared by `Declare` with dtype INT64 and one lane may be used in bounds and
     subscripts as `Symbol`.  `trace` is the schedule's steps, one a line.  `reassociable`
     names the statements whose reduction may be split, vectorized and contracted to FMA, `fusible`
-    those in whose values each product and its sum may round once.
+    those in whose values each product and its sum may round once.  `turns`: groups of TEMP arrays
+    of one element type that lie in one memory, one after another; it has the size of the largest.
     """
 
     name: str
@@ -384,6 +385,7 @@ class LoopFunction:
     contract: bool = False
     reassociable: frozenset[str] = frozenset()
     fusible: frozenset[str] = frozenset()
+    turns: tuple[tuple[str, ...], ...] = ()
 
 
 def show_body(body: Body, depth: int = 0) -> list[str]:  # noqa: C901 - one case per node

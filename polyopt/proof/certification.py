@@ -124,6 +124,8 @@ def _form_claims(program: Program, function: LoopFunction, path: Path) -> Iterat
     if has_some:
         yield from proof.matrix.check_matrices(program, function, path)
     yield from check_scans(program, function)
+    if function.turns:
+        yield from proof.turns.check_turns(function)
 
 
 def bound_names(program: Program) -> tuple[str, ...]:

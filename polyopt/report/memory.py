@@ -25,28 +25,43 @@ def explain_memory(
     program: Program,
     schedules: Sequence[Schedule],
     sizes: Mapping[str, int],
+    turns: Sequence[Sequence[str]] = (),
 ) -> Iterator[str]:
     """Yield a line for each temporary (array, place): its bytes, what for, where; then the sums.
 
-    With `sizes` that tell them, bytes are numbers, too.
+    `turns` are names of arrays that share memory, one after another.  With `sizes` that tell them,
+    bytes are numbers, too.
     """
+    hosts = {name: group[0] for group in turns for name in group}
     for array, place in temporaries:
         what = _purpose(array, program, schedules)
-        yield f"{array.name}: {_bytes((array,), sizes)}, {place}: {what}"
+        host = hosts.get(array.name, array.name)
+        where = place if host == array.name else f"{place}, in the memory of {host}"
+        yield f"{array.name}: {_bytes(((array,),), sizes)}, {where}: {what}"
     for place in dict.fromkeys(place for _, place in temporaries):
-        arrays = [array for array, where in temporaries if where == place]
-        if place in OF_ALL and arrays:
-            yield f"at most at once, {place}: {_bytes(arrays, sizes)}"
+        memories: dict[str, list[Array]] = {}
+        for array, where in temporaries:
+            if where == place:
+                memories.setdefault(hosts.get(array.name, array.name), []).append(array)
+        if place in OF_ALL and memories:
+            yield f"at most at once, {place}: {_bytes(tuple(memories.values()), sizes)}"
     if not any(place in OF_ALL for _, place in temporaries):
         yield "no memory for the whole call"
 
 
-def _bytes(arrays: Sequence[Array], sizes: Mapping[str, int]) -> str:
-    text = " + ".join(" * ".join((*map(_factor, a.shape), str(a.dtype.size))) for a in arrays)
-    values = [_value(array, sizes) for array in arrays]
-    total = sum(value for value in values if value is not None)
-    known = None not in values and (len(arrays) > 1 or bool(arrays[0].shape))
-    return f"{text} bytes" + (f" = {total}" if known else "")
+def _bytes(memories: Sequence[Sequence[Array]], sizes: Mapping[str, int]) -> str:
+    """Return the bytes of memories, each as large as the largest of its arrays."""
+    text = " + ".join(map(_largest, memories))
+    values = [[_value(array, sizes) for array in arrays] for arrays in memories]
+    known = [[value for value in one if value is not None] for one in values]
+    is_known = known == values and (len(memories) > 1 or bool(memories[0][0].shape))
+    return f"{text} bytes" + (f" = {sum(map(max, known))}" if is_known else "")
+
+
+def _largest(arrays: Sequence[Array]) -> str:
+    texts = [" * ".join((*map(_factor, a.shape), str(a.dtype.size))) for a in arrays]
+    different = list(dict.fromkeys(texts))
+    return different[0] if len(different) == 1 else f"max({', '.join(different)})"
 
 
 def _factor(extent: Expr) -> str:

@@ -67,6 +67,7 @@ class HelperKind(Enum):
     REDUCE_MAX = "reduce_max"
     EXTENT = "extent"
     BYTES = "bytes"
+    LARGEST = "largest"
     ALLOC = "alloc"
     VECTOR = "v"
     SPLAT = "splat"

@@ -28,6 +28,10 @@ def _bytes(helper: Helper) -> list[str]:
     )
 
 
+def _largest(helper: Helper) -> list[str]:
+    return function("size_t", helper, "size_t a, size_t b", ["return a > b ? a : b;"])
+
+
 def _alloc(helper: Helper) -> list[str]:
     return [
         "__attribute__((malloc))",
@@ -120,6 +124,7 @@ def _streamed(helper: Helper) -> list[str]:
 DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.EXTENT: _extent,
     HelperKind.BYTES: _bytes,
+    HelperKind.LARGEST: _largest,
     HelperKind.ALLOC: _alloc,
     HelperKind.FAIL: _fail,
     HelperKind.MANY: _many,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from polyopt import emit
 from polyopt.emit.dead_locals import remove_dead_locals
 from polyopt.emit.fault_exits import exit_on_faults
 from polyopt.emit.passes.body_scalar_replacement import replace_in_bodies
@@ -25,6 +26,7 @@ from polyopt.emit.passes.reduce import vectorize_reductions
 from polyopt.emit.passes.scalar_replacement import replace_in_loops
 from polyopt.emit.passes.simplify import simplify
 from polyopt.emit.passes.unroll import unroll
+from polyopt.ir.array import Role
 from polyopt.ir.budget import optional
 from polyopt.ir.loops import LoopFunction
 from polyopt.machine import Machine
@@ -56,6 +58,7 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
         ("nontemporal stores", lambda f: use_nontemporal_stores(f, machine)),
         ("dead locals", remove_dead_locals),
         ("extrema in lanes", vectorize_extrema),
+        ("memory plan", emit.memory_plan.plan_memory if _has_several(fn) else _nothing),
     )
     for what, step in steps:
         with optional(what, part=MOST):
@@ -65,3 +68,8 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
 
 def _nothing(fn: LoopFunction) -> LoopFunction:
     return fn
+
+
+def _has_several(fn: LoopFunction) -> bool:
+    """Whether there are temporaries that might share memory."""
+    return sum(array.role is Role.TEMP and bool(array.shape) for array in fn.arrays) > 1
