@@ -23,6 +23,7 @@ _HOMES = {
     """,
     "hosting.upload": "to_device",
     "loading": "LoadedKernel load",
+    "random": "",
     "runtime.device.streams": "on_stream",
     "runtime.notices": "BudgetWarning CacheWarning ForkWarning PolyoptWarning",
     "frontend.syntax.annotations": """
@@ -47,6 +48,7 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
+    from polyopt import random as random
     from polyopt.api import Kernel, kernel
     from polyopt.batched import vmap
     from polyopt.compiled import CompiledKernel
@@ -212,6 +214,7 @@ __all__ = [
     "on_stream",
     "parallel",
     "prange",
+    "random",
     "tensor",
     "to_device",
     "u8",
@@ -226,4 +229,4 @@ __all__ = [
 
 def __dir__() -> list[str]:
     """List the public names."""
-    return sorted([*" ".join(_HOMES.values()).split(), "__version__"])
+    return sorted([*" ".join(_HOMES.values()).split(), "__version__", "random"])

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from polyopt.emit import memory_plan as memory_plan
     from polyopt.emit import nontemporal_loops as nontemporal_loops
     from polyopt.emit import notes as notes
+    from polyopt.emit import random_rows as random_rows
     from polyopt.emit import register_transpose as register_transpose
     from polyopt.emit import rerolling as rerolling
     from polyopt.emit import sharing as sharing
@@ -38,6 +39,7 @@ else:
             "library_calls": "",
             "memory_plan": "",
             "notes": "",
+            "random_rows": "",
             "sharing": "",
             "tidying": "",
             "vector_loops": "",

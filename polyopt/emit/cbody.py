@@ -36,7 +36,7 @@ from polyopt.emit.openmp import (
 )
 from polyopt.emit.operators import in_place
 from polyopt.emit.passes.row_recurrences import row_recurrence
-from polyopt.emit.regions import free_names, is_settled, thread_arrays
+from polyopt.emit.regions import draws_words, free_names, is_settled, thread_arrays
 from polyopt.emit.storage_scope import zero
 from polyopt.emit.views import View
 from polyopt.ir.expr import (
@@ -260,18 +260,20 @@ class BodyEmitter:
         return f"{text} {sign} {operand};"
 
     def _loop(self, loop: For) -> list[Code]:
-        if is_settled(loop.upper, loop.body):
-            return self._settled_loop(loop)
-        name = self._fresh(f"{self.name(loop.iter)}_end")
-        line = Line(f"const int64_t {name} = {self.printer.text(loop.upper)};")
-        return [line, *self._settled_loop(replace(loop, upper=Symbol(name, DType.INT64)))]
+        lines: list[Code] = []
+        if not is_settled(loop.upper, loop.body):
+            name = self._fresh(f"{self.name(loop.iter)}_end")
+            lines.append(Line(f"const int64_t {name} = {self.printer.text(loop.upper)};"))
+            loop = replace(loop, upper=Symbol(name, DType.INT64))
+        rows = emit.random_rows.in_rows(self, loop) if draws_words(loop.body) else None
+        return [*lines, *(rows or self.settled_loop(loop))]
 
-    def _settled_loop(self, loop: For) -> list[Code]:
+    def settled_loop(self, loop: For) -> list[Code]:
         """Print a loop whose upper bound may be read again at every iteration."""
         ranges = self.printer.ranges.inside(loop)
         printer = replace(self.printer, ranges=ranges, is_repeated=True)
         inner = replace(self, printer=printer, is_repeated=True)
-        if self._is_for_threads(loop):
+        if self.is_for_threads(loop):
             for shared in shared_loops(loop)[1:]:
                 ranges = inner.printer.ranges.inside(shared)
                 inner = replace(inner, printer=replace(inner.printer, ranges=ranges))
@@ -330,7 +332,7 @@ class BodyEmitter:
         """Print a row recurrence, vectorized across the rows."""
         found = row_recurrence(loop, loop.lanes, self.frame.rows)
         if found is None:
-            return self._settled_loop(loop.annotated(lanes=1))
+            return self.settled_loop(loop.annotated(lanes=1))
         begins: list[str] = []
         upper = self.bound(loop.upper, f"{self.name(loop.iter)}_hi", begins)
         printer = emit.register_transpose.TransposePrinter(
@@ -349,7 +351,7 @@ class BodyEmitter:
         """Print a loop that the compiler vectorizes, with nontemporal stores."""
         stores = emit.nontemporal_loops.nontemporal_stores(loop, self.frame.rows)
         if not stores:
-            return self._settled_loop(loop.annotated(streams=()))
+            return self.settled_loop(loop.annotated(streams=()))
         pragma = simd_pragma(loop, self.printer)
         streaming = emit.nontemporal_loops.NontemporalPrinter
         printing = streaming(loop, stores, self.printer, inner._body_seen, self.own, pragma)
@@ -394,7 +396,8 @@ class BodyEmitter:
         lower, upper = self.printer.text(loop.lower), self.printer.text(loop.upper, 9)
         return f"for (int64_t {name} = {lower}; {name} < {upper}; {step})"
 
-    def _is_for_threads(self, loop: For) -> bool:
+    def is_for_threads(self, loop: For) -> bool:
+        """Tell whether threads share the iterations of a loop."""
         if loop.kind is not LoopKind.PARALLEL or self.is_parallel:
             return False
         return bool(thread_arrays(loop.body)) or not is_small(loop)

@@ -12,9 +12,10 @@ from polyopt.dataclass import dataclass, field
 from polyopt.emit.dialect import C11, Dialect
 from polyopt.emit.functions.table import COVERED
 from polyopt.emit.half_precision import is_half_operation, is_rounded, widened
-from polyopt.emit.helpers import Helper, HelperKind
+from polyopt.emit.helpers import Helper, HelperKind, needed_by
 from polyopt.emit.lane_forms import (
     HELPER_OF,
+    OF_INTEGERS,
     SMALL,
     VECTORIZED,
     all_constant,
@@ -121,7 +122,7 @@ class ExprPrinter:
             self.used[Helper(HelperKind.VECTOR, helper.dtype, helper.lanes)] = None
         if helper.lanes > 1 and helper.dtype.is_half:
             self.used[Helper(HelperKind.WIDEN, helper.dtype)] = None
-        self.used[helper] = None
+        self.used.update(dict.fromkeys((*needed_by(helper), helper)))
         return helper.name
 
     def element(self, array: str, index: tuple[Expr, ...]) -> str:
@@ -444,8 +445,8 @@ class ExprPrinter:
         if width > 1:
             name = self.helper(Helper(HelperKind.FMA, expr.dtype, width))
             return f"{name}({', '.join(self.text(a) for a in expr.args)})", ATOM
-        if expr.func is MathFunc.GCD:
-            name = self.helper(Helper(HelperKind.GCD, expr.dtype))
+        if expr.func in OF_INTEGERS:
+            name = self.helper(Helper(OF_INTEGERS[expr.func], expr.dtype))
             return f"{name}({', '.join(self.text(a) for a in expr.args)})", ATOM
         operand = expr.args[0].dtype
         if expr.func is MathFunc.POWER and operand in COVERED and self.dialect.own_functions:

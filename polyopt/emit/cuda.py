@@ -11,6 +11,7 @@ from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.fragments import MATRIX_HELPERS
 from polyopt.emit.gpu.half_conversions import CUDA_SHORTCUTS
 from polyopt.emit.gpu.printer import emit_kernels
+from polyopt.emit.gpu.random_shortcuts import CUDA_RANDOM
 from polyopt.emit.gpu.warp_reductions import CUDA_WARP, WARP_HELPERS
 from polyopt.ir.loops import LoopFunction, Scope
 from polyopt.ir.source import DeviceSource
@@ -88,7 +89,7 @@ CUDA = DeviceDialect(
     asynchronous=True,
     pool="extern __shared__ __align__({bytes}) unsigned char {name}[];",
     matrices=True,
-    shortcuts=CUDA_SHORTCUTS,
+    shortcuts={**CUDA_SHORTCUTS, **CUDA_RANDOM},
     shuffle_up="__shfl_up_sync(0xffffffffu, {value}, {by})",
     warp=CUDA_WARP,
     fence="__threadfence();",

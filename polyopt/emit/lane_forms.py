@@ -39,6 +39,10 @@ VECTORIZED = {
 }
 """Functions for which compilers would call the C library, one element at a time."""
 
+OF_INTEGERS = {
+    MathFunc[name]: HelperKind[name] for name in ("GCD", "HIGH_PRODUCT", "PHILOX", "NORMAL")
+}
+"""Functions of integers that C does not have."""
 
 HELPER_OF = {
     BinaryOp.MIN: HelperKind.MIN,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.half_conversions import OPENCL_SHORTCUTS
 from polyopt.emit.gpu.printer import emit_kernels
+from polyopt.emit.gpu.random_shortcuts import OPENCL_RANDOM
 from polyopt.ir.expr import MathFunc
 from polyopt.ir.loops import LoopFunction, Scope
 from polyopt.ir.source import DeviceSource
@@ -79,7 +80,7 @@ OPENCL = DeviceDialect(
     ),
     rounding=("#pragma OPENCL FP_CONTRACT OFF", "#pragma OPENCL FP_CONTRACT ON"),
     flags=(("-cl-std=CL1.2",), ("-cl-std=CL1.2",)),
-    shortcuts=OPENCL_SHORTCUTS,
+    shortcuts={**OPENCL_SHORTCUTS, **OPENCL_RANDOM},
 )
 
 

@@ -6,7 +6,7 @@ In: a body.  Out: the free names, each once, in order of first use.
 from __future__ import annotations
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, VectorLoad, walk
+from polyopt.ir.expr import Call, Expr, Iter, Load, MathFunc, Param, Symbol, VectorLoad, walk
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
@@ -63,6 +63,16 @@ def expressions(node: Node) -> tuple[Expr, ...]:
             return tuple(e for array in (*node.inputs, *node.outputs) for e in array.shape)
         case _:
             return own_expressions(node)
+
+
+def draws_words(body: Body) -> bool:
+    """Tell whether `body` computes random words."""
+    exprs = (expr for node in all_nodes(body) for expr in own_expressions(node))
+    return any(
+        isinstance(part, Call) and part.func is MathFunc.PHILOX
+        for expr in exprs
+        for part in walk(expr)
+    )
 
 
 def written_arrays(body: Body) -> frozenset[str]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from polyopt.dataclass import dataclass, field
 from polyopt.errors import InternalError
+from polyopt.ir import random_words
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -248,6 +249,19 @@ def _popcount(value: Value) -> Value:
     return np.uint8(int(value).bit_count())
 
 
+def _high_product(left: Value, right: Value) -> Value:
+    return np.uint64(int(left) * int(right) >> 64)
+
+
+def _normal(word: Value) -> Value:
+    return random_words.quantile(word)
+
+
+def _philox_of(dtype: DType) -> Callable[..., Value]:
+    word = random_words.word if dtype is DType.UINT64 else random_words.half
+    return lambda *args: dtype.numpy.type(word(*map(int, args)))
+
+
 def _complex_of(dtype: DType) -> Callable[[Value, Value], Value]:
     """Return the function that makes a complex number of its parts, infinite ones too."""
 
@@ -277,6 +291,8 @@ _NUMPY_CALLS: dict[MathFunc, Callable[..., Value]] = {
     MathFunc.NEXTAFTER: np.nextafter,
     MathFunc.GCD: np.gcd,
     MathFunc.POPCOUNT: _popcount,
+    MathFunc.HIGH_PRODUCT: _high_product,
+    MathFunc.NORMAL: _normal,
 }
 _NUMPY_NAMES = {
     MathFunc.ASIN: "arcsin",
@@ -293,6 +309,8 @@ def _call(expr: Call) -> Thunk:
     operand = expr.args[0].dtype
     if expr.func is MathFunc.COMPLEX:
         func = _complex_of(expr.dtype)
+    elif expr.func is MathFunc.PHILOX:
+        func = _philox_of(expr.dtype)
     elif expr.func in _NUMPY_CALLS:
         func = _NUMPY_CALLS[expr.func]
     elif operand.is_complex:

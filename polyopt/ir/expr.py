@@ -116,6 +116,9 @@ class MathFunc(Enum):
     GCD = "gcd"  # of integers, never negative
     POPCOUNT = "popcount"  # of an unsigned integer; dtype is UINT8
     POWER = "pow"  # to a small constant, a few units in the last place off; else `BinaryOp.POW`
+    HIGH_PRODUCT = "mulhi"  # the upper 64 bits of a product of UINT64 numbers
+    PHILOX = "philox"  # of key, key, position, stream, all UINT64; dtype is UINT64 or UINT32
+    NORMAL = "normal"  # the quantile of the normal distribution that a random UINT64 word picks
 
     @property
     def c_name(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NoReturn, TypeAlias
 
 from polyopt.dataclass import dataclass
@@ -140,6 +140,18 @@ class Size:
         from polyopt.tracing.arrays import record_ufunc
 
         return record_ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(
+        self,
+        function: Callable[..., object],
+        types: Sequence[type],
+        args: Sequence[object],
+        options: dict[str, object],
+    ) -> object:
+        """Record a function of which a size is an argument."""
+        from polyopt.tracing.arrays import record
+
+        return record(function, *args, **options)
 
     def __lt__(self, other: object) -> bool:
         self._refuse("a comparison of")

@@ -73,6 +73,8 @@ def function_name(function: Callable[..., object]) -> str | None:
         own = function_name(owner)
         return None if own is None else f"{own}.{function.__name__}"
     module = getattr(function, "__module__", None) or "numpy"
+    if module == "polyopt.random":
+        return f"po.random.{function.__name__}"
     places = [module.removeprefix("numpy").strip("."), ""]
     for place in places:
         text = ".".join(part for part in (place, function.__name__) if part)

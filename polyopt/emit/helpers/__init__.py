@@ -5,9 +5,19 @@ In: what an operation is and its dtype.  Out: the function's name, and its defin
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from polyopt.emit.helpers import memory, scalars, vectors
-from polyopt.emit.helpers.helper import SUFFIX, Helper, HelperKind, in_one_line, vector_type
+from polyopt.emit.helpers.helper import (
+    SUFFIX,
+    Helper,
+    HelperKind,
+    in_one_line,
+    needed_by,
+    vector_type,
+)
 from polyopt.emit.helpers.memory import ENOUGH_WORK, LINE
+from polyopt.late import Table
 
 __all__ = [
     "ENOUGH_WORK",
@@ -17,12 +27,21 @@ __all__ = [
     "HelperKind",
     "definition",
     "in_one_line",
+    "needed_by",
     "vector_type",
 ]
 
 _DEFINITIONS = {**scalars.DEFINITIONS, **memory.DEFINITIONS, **vectors.DEFINITIONS}
 
+_RANDOM: Table[Callable[[Helper], list[str]]] = Table(
+    "polyopt.emit.helpers",
+    "DEFINITIONS",
+    {"random_numbers": "mulhi philox_block philox philox_row product normal"},
+)
+
 
 def definition(helper: Helper) -> list[str]:
     """Return the lines that define `helper`."""
+    if helper.kind.value in _RANDOM:
+        return _RANDOM[helper.kind.value](helper)
     return _DEFINITIONS[helper.kind](helper)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum, unique
 
 from polyopt.dataclass import dataclass
@@ -95,6 +96,27 @@ class HelperKind(Enum):
     WRAP_SUB = "sub"
     WRAP_MUL = "times"
     WRAP_NEG = "neg"
+    HIGH_PRODUCT = "mulhi"
+    PHILOX_BLOCK = "philox_block"
+    PHILOX = "philox"
+    PHILOX_ROW = "philox_row"
+    PRODUCT = "product"
+    NORMAL = "normal"
+
+
+NEEDED: Mapping[HelperKind, tuple[HelperKind, ...]] = {
+    HelperKind.PHILOX: (HelperKind.PHILOX_BLOCK, HelperKind.HIGH_PRODUCT),
+    HelperKind.PHILOX_ROW: (HelperKind.PHILOX_BLOCK, HelperKind.HIGH_PRODUCT),
+    HelperKind.NORMAL: (HelperKind.PRODUCT, HelperKind.EXACT),
+}
+"""Helpers on random numbers that others call."""
+_ONE_DTYPE = {HelperKind.HIGH_PRODUCT: DType.UINT64, HelperKind.PRODUCT: DType.FLOAT64}
+
+
+def needed_by(helper: Helper) -> tuple[Helper, ...]:
+    """Return the helpers that a helper on random numbers calls."""
+    kinds = NEEDED.get(helper.kind, ())
+    return tuple(Helper(kind, _ONE_DTYPE.get(kind, DType.INT64)) for kind in kinds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from polyopt.dataclass import replace
 from polyopt.emit.extents import extent_of, streamed_row
 from polyopt.emit.lanes import is_contiguous, is_unit_stride, row_arrays
 from polyopt.emit.passes.rewriting import Names, bottom_up, trip_count
-from polyopt.emit.regions import expressions, whole_arrays, written_arrays
+from polyopt.emit.regions import draws_words, expressions, whole_arrays, written_arrays
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -72,7 +72,8 @@ def use_nontemporal_stores(fn: LoopFunction, machine: Machine) -> LoopFunction:
 def strip_mine_nontemporal(fn: LoopFunction) -> LoopFunction:
     """Return `fn` with parallel loops over elements strip-mined if they may use such stores.
 
-    Threads share the strips then, and inside are lanes, as along a row.
+    So are those that use random words, which are made by rows.  Threads share the strips then, and
+    inside are lanes, as along a row.
     """
     names, rows = Names(fn), row_arrays(fn)
     body: list[Node] = []
@@ -83,9 +84,9 @@ def strip_mine_nontemporal(fn: LoopFunction) -> LoopFunction:
             if not isinstance(node, For) or not _is_bare(node, rows):
                 return (node,)
             streams = not past.isdisjoint(written_arrays(node.body))
-            return (_strips(node, names) if streams else node,)
+            return (_strips(node, names) if streams or draws_words(node.body) else node,)
 
-        body += bottom_up((nest,), rule) if past else (nest,)
+        body += bottom_up((nest,), rule) if past or draws_words((nest,)) else (nest,)
     return replace(fn, body=tuple(body))
 
 

@@ -22,6 +22,7 @@ from polyopt.dataclass import dataclass
 from polyopt.frontend.numpy.callback_table import called_name
 from polyopt.frontend.numpy.table_rules import AnyRule, Written
 from polyopt.frontend.numpy.ufuncs import UFUNCS
+from polyopt.frontend.values.records import Ruled
 
 
 @unique
@@ -181,6 +182,9 @@ GROUPS: tuple[Group, ...] = (
         "numpy.indexing": "ix_ put put_along_axis take take_along_axis",
         "library.sets": "unique intersect1d setdiff1d union1d ravel_multi_index",
     }, "subscripts are checked"),
+    Group("random numbers", _COMPILED, {
+        "numpy.random_draws": "random.Generator=generator random.Philox=philox",
+    }, "`Generator(Philox(key=...))` made in the kernel: `random`, `uniform`; `Philox.jumped`"),
 )  # fmt: skip
 
 FUNCTIONS: dict[str, Function] = {
@@ -210,6 +214,13 @@ _HOOKS = {
     "repeated": Function("numpy.joining", "repeated"),
 }
 """What the functions written in Python ask of the compiler."""
+_OWN_FUNCTIONS = {
+    "polyopt.frontend.library.asking": _HOOKS,
+    "polyopt.random": {
+        name: Function("numpy.random_draws", name)
+        for name in ("bits", "integers", "normal", "uniform")
+    },
+}
 
 
 def function_named(name: str) -> object | None:
@@ -259,8 +270,11 @@ def rule_of(function: object) -> AnyRule | None:
     name = _name_of(function)
     if name is not None:
         return FUNCTIONS[name].rule
-    if getattr(function, "__module__", None) == "polyopt.frontend.library.asking":
-        return _HOOKS[getattr(function, "__name__", "")].rule
+    if isinstance(function, Ruled):
+        return function.rule
+    own = _OWN_FUNCTIONS.get(getattr(function, "__module__", None) or "", {})
+    if getattr(function, "__name__", "") in own:
+        return own[function.__name__].rule  # type: ignore[attr-defined]
     owner = getattr(function, "__self__", None)
     if not isinstance(function, BuiltinFunctionType | MethodType) or not isinstance(
         owner, np.ufunc

@@ -25,7 +25,7 @@ from polyopt.frontend.subscripts.masks import count
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.computed_sizes import as_affine
 from polyopt.frontend.values.constants import value_of_global
-from polyopt.frontend.values.records import Bound, Record
+from polyopt.frontend.values.records import Bound, Modelled, Record
 from polyopt.frontend.values.values import (
     Known,
     Masked,
@@ -69,6 +69,8 @@ def attribute_of(  # noqa: C901  one case per kind of object
             return Known(getattr(number, node.attr))
         case Known(value=Record() as owner):
             return _part_of(b, owner, node.attr, loc)
+        case Known(value=Modelled() as owner):
+            return owner.attribute(node.attr, loc)
         case Sequence(items=items, names=names) if node.attr in names:
             return items[names.index(node.attr)]
         case Masked():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from polyopt.dataclass import dataclass
 
 if TYPE_CHECKING:
+    from polyopt.errors import Loc
     from polyopt.frontend.values.values import Value
 
 
@@ -29,6 +30,22 @@ class Bound:
 
     function: Callable[..., object]
     owner: Record
+
+
+@dataclass(frozen=True, eq=False)
+class Modelled:
+    """An object of which a rule says what its attributes are; `what` is what it stands for."""
+
+    what: object
+    title: str
+    attribute: Callable[[str, Loc | None], Value]
+
+
+@dataclass(frozen=True, eq=False)
+class Ruled:
+    """A function that a rule computes."""
+
+    rule: Callable[..., Value]
 
 
 def record(kind: type, /, **fields: Any) -> Any:  # noqa: ANN401

@@ -208,6 +208,21 @@ FRONTEND: dict[str, Entry] = {
         "np.sum(matrix, axis=2)",
         "count axes from 0, or from -1 backwards",
     ),
+    "PO0155": Entry(
+        "a key, stream or offset of random numbers is not an integer",
+        "po.random.uniform(0.5, n)",
+        "use an integer, such as `np.uint64(7)`",
+    ),
+    "PO0156": Entry(
+        "the bounds of random integers have no integer in between",
+        "po.random.integers(key, 5, 5, n)",
+        "use integers, `low` less than `high`",
+    ),
+    "PO0157": Entry(
+        "the place of a draw in its generator's stream is unknown",
+        "for t in range(n):\n    a[t] = rng.random()",
+        "make the generator where it is used, or use `po.random` with `stream=` or `offset=`",
+    ),
     "PO0160": Entry(
         "a name that may stand for one of several arrays is used or written",
         "for t in range(n):\n    a, b = b, a\na[0] = 1.0",
