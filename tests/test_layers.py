@@ -100,6 +100,7 @@ LAYERS: dict[str, set[str]] = {
         "capture", "errors", "ir", "frontend", "schedule", "emit", "machine", "pipeline", "runtime",
         "targets",
     },
+    "random": {"errors", "ir"},
     "report": {*_COMPILER, "model", "schedule", "schedulefile", "transforms", "strategy"},
     "cli": {
         *_COMPILER, "offered", "settings", "", "frontend", "schedule", "schedulefile", "transforms",

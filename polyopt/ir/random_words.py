@@ -108,7 +108,7 @@ def quantile(words: Any) -> Any:  # noqa: ANN401 - a number or an array of them
     """Return the quantile at `(word // 2**11 + 0.5) / 2**53` of each word.
 
     >>> float(quantile(np.uint64(2**63 + 2**62)))  # three quarters, and half a step
-    0.6744897501960819
+    0.6744897501960818
     """
     words = np.asarray(words, np.uint64)
     is_upper = words >> np.uint64(63) != 0

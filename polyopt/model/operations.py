@@ -25,6 +25,7 @@ from polyopt.ir.types import DType, Kind
 
 SLOW = {BinaryOp.DIV: 8.0, BinaryOp.POW: 60.0, BinaryOp.FLOORDIV: 8.0, BinaryOp.MOD: 8.0}
 ROOT, FUNCTION = 10.0, 20.0  # places of a square root, of exp and the like
+WORD, QUANTILE = 48.0, 100.0  # of a random word beside others of its counter, of its normal number
 _CHEAP = frozenset((MathFunc.FMA, MathFunc.FLOOR, MathFunc.CEIL, MathFunc.TRUNC, MathFunc.RINT))
 
 
@@ -68,6 +69,10 @@ def _own(expr: Expr) -> Work:
             return Work(1.0, ROOT)
         case Call(func=MathFunc.POWER, args=(_, Const(value=exponent))):
             return _products(float(exponent.real))
+        case Call(func=MathFunc.PHILOX):
+            return Work(0.0, WORD)
+        case Call(func=MathFunc.NORMAL):
+            return Work(1.0, QUANTILE)
         case Call():
             return Work(1.0, FUNCTION)
         case _:

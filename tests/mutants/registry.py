@@ -8,12 +8,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.mutants import of_calls, of_loops, of_reading, of_schedules, of_storage, of_text
+from tests.mutants import (
+    of_calls,
+    of_loops,
+    of_random,
+    of_reading,
+    of_schedules,
+    of_storage,
+    of_text,
+)
 from tests.mutants.layers import LOOK, Layer
 from tests.mutants.mutant import Mutant, made_of
 from tests.mutants.running import run_all
 
-_FILES = (of_schedules, of_loops, of_storage, of_text, of_calls, of_reading)
+_FILES = (of_schedules, of_loops, of_storage, of_text, of_random, of_calls, of_reading)
 MUTANTS: tuple[Mutant, ...] = tuple(
     sorted((m for part in _FILES for m in part.MUTANTS), key=lambda m: m.number)
 )

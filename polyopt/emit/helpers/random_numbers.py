@@ -86,10 +86,10 @@ def _row(helper: Helper) -> list[str]:
         ]
     body = [
         f"int64_t first = (int64_t)(position % {each});",
-        f"uint64_t counter = position / {each};",
-        f"for (int64_t at = 0; at < first + count; at += {each}) {{",
+        f"uint64_t counter = position / {each} + 1;",
+        f"for (int64_t at = 0; at < first + count; at += {each}, counter++) {{",
         "    uint64_t words[4];",
-        f"    {_BLOCK}(key0, key1, ++counter, 0, stream, 0, words);",
+        f"    {_BLOCK}(key0, key1, counter, 0, stream, 0, words);",
         "    for (int word = 0; word < 4; word++) {",
         *(f"        {store}" for store in stores),
         "    }",

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from polyopt.dataclass import dataclass, field
 from polyopt.errors import Loc
+from polyopt.frontend.arithmetic.folding import integer_text
 from polyopt.frontend.arithmetic.operators import describe
 from polyopt.frontend.integers.affine_integers import at_least, constant, minus, plus
 from polyopt.frontend.numpy.call_arguments import (
@@ -30,7 +31,7 @@ from polyopt.frontend.values.promote import cast
 from polyopt.frontend.values.records import Modelled, Ruled
 from polyopt.frontend.values.values import Index, Known, Sequence, Tensor, Value, cost_of
 from polyopt.ir.expr import Binary, BinaryOp, Call, Cast, Const, Expr, MathFunc, integer
-from polyopt.ir.types import DType
+from polyopt.ir.types import DType, Kind
 
 _U64, _U32, _F64, _F32 = DType.UINT64, DType.UINT32, DType.FLOAT64, DType.FLOAT32
 _OPTIONS = "stream offset dtype"
@@ -288,21 +289,26 @@ def philox(b: Builder, args: Arguments) -> Value:
 def _key(b: Builder, key: Value, loc: Loc | None) -> tuple[Expr, Expr]:
     """Return the two words of NumPy's key: an unsigned number, a constant or a pair."""
     if isinstance(key, Sequence) and len(key.items) == 2:
-        one, two = (_unsigned(b, item, loc) for item in key.items)
+        one, two = (_unsigned(b, item, loc, 2**63) for item in key.items)
         return one, two
     if isinstance(key, Known) and type(key.value) is int and 0 <= key.value < _LIMIT**2:
         return word(key.value), word(key.value >> 64)
     return _unsigned(b, key, loc), word(0)
 
 
-def _unsigned(b: Builder, value: Value, loc: Loc | None) -> Expr:
+def _unsigned(b: Builder, value: Value, loc: Loc | None, most: int = _LIMIT) -> Expr:
+    """Return a word of a key as NumPy takes it; Python's own numbers are less than `most`."""
     found = integer_word(b, value, "key", loc)
-    plain = number(b, value, "the key", loc)
-    if plain.dtype.kind.value != "u" and not isinstance(plain.expr, Const):
+    known = value.value if isinstance(value, Known) else None
+    if type(known) is int:
+        if not 0 <= known < most:
+            message = f"{integer_text(known)} is not a key of NumPy's"
+            hint = "use np.uint64, or `po.random`, whose keys are taken modulo 2**64"
+            refuse("PO0155", message, loc, hint)
+        return found
+    if number(b, value, "the key", loc).dtype.kind is not Kind.UNSIGNED:
         hint = "pass np.uint64, or use `po.random`, whose keys are taken modulo 2**64"
         refuse("PO0155", "NumPy's keys are not negative, and this integer may be", loc, hint)
-    if isinstance(plain.expr, Const) and plain.expr.value.real < 0:
-        refuse_raising("PO0155", "NumPy's keys are not negative", loc, "use np.uint64")
     return found
 
 
