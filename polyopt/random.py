@@ -51,7 +51,7 @@ def bits(key: Any, shape: Any = (), *, stream: Any = 0, offset: Any = 0, dtype: 
     shape = _shape(shape)
     first, size = _integer(offset, "offset"), int(np.prod(shape, dtype=object))
     each = 4 * (8 // kind.itemsize)
-    counter = [first // each, 0, _integer(stream, "stream"), 0]
+    counter = np.array([first // each, 0, _integer(stream, "stream"), 0], np.uint64)
     source = np.random.Philox(key=_integer(key, "key"), counter=counter)
     before = first % each
     words = source.random_raw(-(-(before + size) * kind.itemsize // 8))

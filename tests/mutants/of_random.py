@@ -52,13 +52,15 @@ _SIZES = ({"N": 9}, {"N": 0}, {"N": 1}, {"N": 8})
 WORDS = Case(function=words, sizes=_SIZES)
 LATER = Case(function=later_words, sizes=_SIZES)
 MUTANTS: tuple[Mutant, ...] = (
-    Mutant(41, "Philox multiplies by another number", _number(random_words.MULTIPLIERS[1]), TEXT, WORDS),
+    Mutant(41, "Philox multiplies by another number",
+           _number(random_words.MULTIPLIERS[1]), TEXT, WORDS),
     Mutant(42, "Philox's key grows by another number", _number(random_words.STEPS[0]), TEXT, WORDS),
-    Mutant(43, "Philox has a round less", _helper(HelperKind.PHILOX_BLOCK, "< 10", "< 9"), TEXT, WORDS),
+    Mutant(43, "Philox has a round less",
+           _helper(HelperKind.PHILOX_BLOCK, "< 10", "< 9"), TEXT, WORDS),
     Mutant(44, "a row begins with its first counter's first word",
            _helper(HelperKind.PHILOX_ROW, "return first;", "return 0;"), TEXT, LATER),
-    Mutant(45, "a row's last counter is left out",
-           _helper(HelperKind.PHILOX_ROW, "first + count", "count"),
+    Mutant(45, "all words of a row come of one counter",
+           _helper(HelperKind.PHILOX_ROW, ", counter++", ""),
            TEXT, LATER),
     Mutant(46, "quantiles have the sign of the other side",
            _helper(HelperKind.NORMAL, "? result : -result", "? -result : result"),
