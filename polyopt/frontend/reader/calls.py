@@ -103,7 +103,7 @@ def _call_known(  # noqa: C901  one case per kind of object
     name = getattr(known, "__name__", repr(known))
     module = str(getattr(known, "__module__", "") or "")
     if isinstance(getattr(known, "__self__", None), np.random.RandomState | np.random.Generator):
-        hint = "draw them before the call, and pass the array"
+        hint = "draw them before the call, and pass the array, or use `po.random`"
         refuse("PO0150", f"random numbers (`{name}`) cannot be drawn in a kernel", args.loc, hint)
     if module.split(".")[0] == "numpy" or isinstance(known, np.ufunc):
         hint = frontend.syntax.advice.instead_of_numpy(name, known)

@@ -51,6 +51,7 @@ _NUMPY: dict[str, str] = {
     "array_equal": "use np.all(a == b)",
     "matrix": "use two-dimensional arrays and `@`",
     "block": "use np.concatenate or np.zeros and slices",
+    "default_rng": "use `po.random`, or `np.random.Generator(np.random.Philox(key=...))`",
     "setdiff1d": "mark the members in an array of flags",
 }
 _METHODS: dict[str, str] = {

@@ -1,8 +1,9 @@
 """What is printed are the very nodes that were certified.
 
 In: every workload, in each language.  Recorded are the functions that `certify` and the printers
-get, and each node on its way to text: inside loops whose statements C spells on vectors, or through
-a row that it copies past the caches, and nowhere else, there may be others.
+get, and each node on its way to text: inside loops whose statements C spells on vectors, through a
+row that it copies past the caches, or with rows of random words, and nowhere else, there may be
+others.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import polyopt as po
 from polyopt import pipeline, proving
 from polyopt.building import compile_stages
 from polyopt.dataclass import replace
-from polyopt.emit import vector_loops
+from polyopt.emit import random_rows, vector_loops
 from polyopt.emit.cbody import BodyEmitter
 from polyopt.emit.gpu.body import KernelEmitter
 from polyopt.emit.passes.rewriting import bottom_up
@@ -94,6 +95,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
     noting(KernelEmitter, "node", note_node)
     noting(KernelEmitter, "loop", note_node)
     spelling(vector_loops, "vector_loop")
+    spelling(random_rows, "in_rows")
     for name in ("_across_rows", "_in_strips"):
         spelling(BodyEmitter, name)
     return found
@@ -137,6 +139,19 @@ def test_certified_nodes_of_every_workload_are_printed(watch, workload, form, la
 def doubled(x: po.f64["N"]):
     for i in range(x.shape[0]):
         x[i] = x[i] * 2.0
+
+
+def drawn(x: po.f64["N,M"]):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            x[i, j] = x[i, j] + po.random.uniform(7, offset=i * x.shape[1] + j)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_certified_nodes_of_random_numbers_are_printed(watch, language):
+    compiled(drawn, (np.ones((5, 7)),), language)
+    assert watch.nodes
+    assert not list(watch.faults())
 
 
 def copied(function: LoopFunction) -> LoopFunction:

@@ -1,0 +1,8 @@
+import numpy as np
+
+TYPES = "i64,i64"
+
+
+def f(key, n):
+    rng = np.random.Generator(np.random.Philox(key=key))
+    return rng.random(n)
