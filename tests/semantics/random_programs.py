@@ -88,6 +88,11 @@ def estimated_pi(key, n: int):
     return 4.0 * inside / n
 
 
+def shard(key, x, first: int):
+    """Return what rows of a larger array get, of which `first` is the first one's number."""
+    return x * po.random.uniform(key, x.shape, offset=first * x.shape[1])
+
+
 # -- NumPy's generators --------------------------------------------------------------------------
 
 

@@ -95,6 +95,12 @@ def test_forms(program: Callable[..., Any]) -> None:
     assert_same(po.kernel(program), program, *CASES[program])
 
 
+def test_shards_have_the_numbers_of_the_whole() -> None:
+    x, kernel = matrix(7, 9), po.kernel(programs.shard)
+    parts = [kernel(KEY, x[low:high], low) for low, high in ((0, 2), (2, 3), (3, 7))]
+    assert np.array_equal(np.concatenate(parts), kernel(KEY, x, 0))
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5])
 def test_generators_of_halves(n: int) -> None:
     assert_same(po.kernel(programs.drawn_halves), programs.drawn_halves, KEY, n)
