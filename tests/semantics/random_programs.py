@@ -128,3 +128,38 @@ def drawn_of_constants(n: int):
     one = np.random.Generator(np.random.Philox(key=2**100 + 17))
     two = np.random.Generator(np.random.Philox(key=[3, 2**62]))
     return one.random(n) + two.random(n)
+
+
+def drawn(rng, n):
+    return rng.random(n)
+
+
+def drawn_in_many_places(key, x):
+    rng = np.random.Generator(np.random.Philox(key=key))
+    several = np.array([rng.random() for _ in range(3)])
+    summed = 0.0
+    for weight in (1.0, 2.0, 3.0):
+        summed += weight * rng.random()
+    part = rng.random(x.shape)[1:, ::2]
+    return several, drawn(rng, 3) + drawn(rng, 3), summed, part, max(rng.random(), 0.5)
+
+
+def until_three(key):
+    count, total = 0, 0.0
+    while total < 3.0:
+        total += po.random.uniform(key, offset=count)
+        count += 1
+    return count, total
+
+
+def of_found_size(key, x):
+    large = x[x > 0.0]
+    return large * po.random.uniform(key, large.shape)
+
+
+def of_drawn_keys(n: int):
+    out = np.zeros(n)
+    for i in range(n):
+        key = po.random.bits(7, offset=i)
+        out[i] = po.random.normal(key)
+    return out

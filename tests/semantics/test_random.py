@@ -87,6 +87,10 @@ CASES: dict[Callable[..., Any], tuple[Any, ...]] = {
     programs.drawn_mixed: (KEY,),
     programs.drawn_in_steps: (KEY, matrix(3, 5), 3),
     programs.drawn_of_constants: (9,),
+    programs.drawn_in_many_places: (KEY, matrix(3, 5)),
+    programs.until_three: (KEY,),
+    programs.of_found_size: (KEY, matrix(4, 5)),
+    programs.of_drawn_keys: (9,),
 }
 
 

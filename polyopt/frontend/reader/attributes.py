@@ -78,10 +78,20 @@ def attribute_of(  # noqa: C901  one case per kind of object
         case Tensor() | Number():
             return _array_attribute(b, base, node.attr, loc)
         case _:
-            hint = frontend.syntax.advice.instead_of_attribute(
-                node.attr, (), "use arrays and numbers only"
-            )
+            is_generator = isinstance(base, Known) and _is_of_random(base.value)
+            rest = _OF_GENERATORS if is_generator else "use arrays and numbers only"
+            hint = frontend.syntax.advice.instead_of_attribute(node.attr, (), rest)
             refuse("PO0152", f"`.{node.attr}` of {describe(base)} is not supported", loc, hint)
+
+
+_OF_GENERATORS = (
+    "make the generator in the kernel, of `np.random.Philox(key=...)`, or use `po.random`"
+)
+
+
+def _is_of_random(value: object) -> bool:
+    """Tell whether a value is a generator of NumPy's; the module is not imported for that."""
+    return type(value).__module__.startswith("numpy.random")
 
 
 def _part_of(b: Builder, owner: Record, name: str, loc: Loc | None) -> Value:
