@@ -50,6 +50,11 @@ def bits(key: Any, shape: Any = (), *, stream: Any = 0, offset: Any = 0, dtype: 
     kind = _kind(dtype, (np.uint64, np.uint32))
     shape = _shape(shape)
     first, size = _integer(offset, "offset"), int(np.prod(shape, dtype=object))
+    beyond = first + size - _WORDS
+    if beyond > 0:  # the places, too, are taken modulo 2**64
+        parts = ((first, size - beyond), (0, beyond))
+        made = [bits(key, n, stream=stream, offset=at, dtype=kind) for at, n in parts]
+        return np.concatenate(made).reshape(shape)[()]
     each = 4 * (8 // kind.itemsize)
     counter = np.array([first // each, 0, _integer(stream, "stream"), 0], np.uint64)
     source = np.random.Philox(key=_integer(key, "key"), counter=counter)

@@ -60,7 +60,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(44, "a row begins with its first counter's first word",
            _helper(HelperKind.PHILOX_ROW, "return first;", "return 0;"), TEXT, LATER),
     Mutant(45, "all words of a row come of one counter",
-           _helper(HelperKind.PHILOX_ROW, ", counter++", ""),
+           _helper(HelperKind.PHILOX_ROW, ")) + 1;", "));"),
            TEXT, LATER),
     Mutant(46, "quantiles have the sign of the other side",
            _helper(HelperKind.NORMAL, "? result : -result", "? -result : result"),

@@ -116,6 +116,34 @@ def test_sums_do_not_depend_on_threads() -> None:
     assert results.pop() == pytest.approx(programs.total(KEY, 100_003), rel=1e-14)
 
 
+def around_the_end(key, n: int):
+    return (
+        po.random.bits(key, n, offset=-3),
+        po.random.bits(key, n, offset=-3, dtype=np.uint32),
+        po.random.uniform(key, (n, 2), offset=2**64 - 5),
+    )
+
+
+def test_places_are_taken_modulo() -> None:
+    kernel = po.kernel(around_the_end)
+    for n in (2, 7, 20):
+        assert_same(kernel, around_the_end, KEY, n)
+
+
+def jumped(key, jumps: int):
+    source = np.random.Philox(key=key, counter=9).jumped(jumps).jumped()
+    return np.random.Generator(source).random(5)
+
+
+def test_jumps() -> None:
+    kernel = po.kernel(jumped)
+    for jumps in (0, 1, 12):
+        assert_same(kernel, jumped, KEY, jumps)
+    with pytest.raises(po.ArgumentError) as caught:
+        kernel(KEY, -1)
+    assert caught.value.code == "PO0155"
+
+
 @pytest.mark.parametrize("key", [3, -3, np.int32(7), np.uint8(9)])
 def test_keys_of_any_integer_type(key: Any) -> None:
     assert_same(po.kernel(programs.row), programs.row, key, 9)

@@ -13,6 +13,7 @@ from polyopt.ir import random_words
 from polyopt.ir.types import DType
 
 _KEYS = "uint64_t key0, uint64_t key1"
+_LARGEST = 2**64 - 1
 _BLOCK = Helper(HelperKind.PHILOX_BLOCK).name
 _HIGH = Helper(HelperKind.HIGH_PRODUCT, DType.UINT64).name
 _PRODUCT = Helper(HelperKind.PRODUCT, DType.FLOAT64).name
@@ -87,12 +88,13 @@ def _row(helper: Helper) -> list[str]:
     body = [
         f"int64_t first = (int64_t)(position % {each});",
         f"uint64_t counter = position / {each} + 1;",
-        f"for (int64_t at = 0; at < first + count; at += {each}, counter++) {{",
+        f"for (int64_t at = 0; at < first + count; at += {each}) {{",
         "    uint64_t words[4];",
         f"    {_BLOCK}(key0, key1, counter, 0, stream, 0, words);",
         "    for (int word = 0; word < 4; word++) {",
         *(f"        {store}" for store in stores),
         "    }",
+        f"    counter = (counter & UINT64_C({_LARGEST // each})) + 1;",  # places are modulo 2**64
         "}",
         "return first;",
     ]

@@ -10,16 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
-from polyopt.dataclass import dataclass, field
+from polyopt.dataclass import dataclass
 from polyopt.errors import Loc
 from polyopt.frontend.arithmetic.folding import integer_text
 from polyopt.frontend.arithmetic.operators import describe
-from polyopt.frontend.integers.affine_integers import at_least, constant, minus, plus
+from polyopt.frontend.integers.affine_integers import (
+    ZERO,
+    at_least,
+    constant,
+    is_nonnegative,
+    minus,
+    plus,
+)
 from polyopt.frontend.numpy.call_arguments import (
     Arguments,
     dtype,
     extents,
     is_none,
+    known_int,
     number,
     size,
 )
@@ -31,6 +39,7 @@ from polyopt.frontend.values.promote import cast
 from polyopt.frontend.values.records import Modelled, Ruled
 from polyopt.frontend.values.values import Index, Known, Sequence, Tensor, Value, cost_of
 from polyopt.ir.expr import Binary, BinaryOp, Call, Cast, Const, Expr, MathFunc, integer
+from polyopt.ir.showing import show
 from polyopt.ir.types import DType, Kind
 
 _U64, _U32, _F64, _F32 = DType.UINT64, DType.UINT32, DType.FLOAT64, DType.FLOAT32
@@ -258,21 +267,29 @@ def _bound(b: Builder, value: Value, name: str, loc: Loc | None) -> Expr:
 class Generator:
     """A generator that the kernel made in `scope`, and where its stream is.
 
-    `offset` is the next word; `halves` the next half, if 32 bits were drawn since a whole word was.
+    `halves` is the next half, if 32 bits were drawn since a whole word was.  `is_split`: the upper
+    half of an earlier word may be left, which NumPy takes before other halves.
     """
 
     stream: Stream
     scope: Scope
     halves: Expr | None = None
-    drawn: list[str] = field(default_factory=list)
+    is_split: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False)
 class _Words:
-    """`np.random.Philox(key=...)` made in the kernel."""
+    """`np.random.Philox(key=...)` made in the kernel; a generator made of it moves it."""
 
     stream: Stream
-    scope: Scope
+    is_taken: bool = False
+
+    def fresh(self, loc: Loc | None) -> Stream:
+        """Return the stream from its beginning; refused once a generator draws from it."""
+        if self.is_taken:
+            hint = "make another one: `np.random.Philox(key=...)`"
+            refuse("PO0157", "a bit generator is used again after a generator of it", loc, hint)
+        return self.stream
 
 
 def philox(b: Builder, args: Arguments) -> Value:
@@ -282,8 +299,10 @@ def philox(b: Builder, args: Arguments) -> Value:
         hint = "write `np.random.Philox(key=...)`: seeds are mixed in a way of NumPy's own"
         refuse("PO0150", "`np.random.Philox` of a seed is not supported", args.loc, hint)
     one, two = _key(b, key, args.loc)
-    start = _product(integer_word(b, counter, "counter", args.loc), word(4))
-    return _bit_generator(_Words(Stream(one, two, word(0), start), b.scope))
+    first = 0 if is_none(counter) else known_int(b, counter, "the counter", args.loc)
+    if first < 0:
+        refuse_raising("PO0155", "NumPy's counters are not negative", args.loc)
+    return _bit_generator(_Words(Stream(one, two, word(0), word(4 * first))))
 
 
 def _key(b: Builder, key: Value, loc: Loc | None) -> tuple[Expr, Expr]:
@@ -325,11 +344,19 @@ def _bit_generator(words: _Words) -> Value:
 def _jumped(b: Builder, words: _Words, args: Arguments) -> Value:
     """Philox.jumped: the third word of the counter grows."""
     (jumps,) = args.take("", "jumps")
-    by = integer_word(b, _or(jumps, 1), "jump", args.loc)
-    own = words.stream
-    return _bit_generator(
-        _Words(Stream(own.key, own.upper, _sum(own.stream, by), own.offset), b.scope)
-    )
+    own, by = words.fresh(args.loc), _jumps(b, _or(jumps, 1), args.loc)
+    return _bit_generator(_Words(Stream(own.key, own.upper, _sum(own.stream, by), own.offset)))
+
+
+def _jumps(b: Builder, value: Value, loc: Loc | None) -> Expr:
+    """Return a number of jumps, which are not negative: NumPy's would change another word, too."""
+    found = integer_word(b, value, "number of jumps", loc)
+    if number(b, value, "the number of jumps", loc).dtype.kind is not Kind.UNSIGNED:
+        jumps = size(b, value, "the number of jumps", loc)
+        if not is_nonnegative(jumps) and not b.nonnegative(jumps):
+            message = f"the number of jumps `{show(jumps)}` must not be negative"
+            b.demand(at_least(jumps, ZERO), "PO0155", message, loc)
+    return found
 
 
 def generator(b: Builder, args: Arguments) -> Value:
@@ -340,7 +367,8 @@ def generator(b: Builder, args: Arguments) -> Value:
     if not isinstance(words, _Words):
         hint = "make it here: `np.random.Generator(np.random.Philox(key=...))`"
         refuse("PO0150", "a generator of other words than Philox's", args.loc, hint)
-    made = Generator(words.stream, b.scope)
+    made = Generator(words.fresh(args.loc), b.scope)
+    words.is_taken = True
 
     def attribute(name: str, loc: Loc | None) -> Value:
         rule = _DRAWS.get(name)
@@ -379,11 +407,11 @@ def _next(b: Builder, own: Generator, shape: Index, kind: DType, loc: Loc | None
     stream = own.stream
     if kind is _F64:
         if own.halves is not None and not _is_even(own.halves):
-            own.drawn.append("half")
+            own.is_split = True
         own.halves = None
         own.stream = Stream(stream.key, stream.upper, stream.stream, _sum(stream.offset, count))
         return stream
-    if own.drawn:
+    if own.is_split:
         hint = "draw numbers of one type after those of the other from generators of their own"
         message = "a half word may be left of the float32 numbers drawn before the float64 ones"
         refuse("PO0157", message, loc, hint)
