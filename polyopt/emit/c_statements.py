@@ -137,5 +137,6 @@ def identifiers(body: Sequence[Code]) -> frozenset[str]:
 
 
 def words(text: str) -> frozenset[str]:
-    """Return the words of C outside of comments."""
-    return frozenset(re.findall(r"[A-Za-z_]\w*", re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)))
+    """Return the words of C outside of comments and numbers: `1e-05f` has none."""
+    plain = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    return frozenset(re.findall(r"(?<!\w)[A-Za-z_]\w*", plain))

@@ -12,6 +12,7 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.array_contraction import contract_arrays
+from polyopt.emit.regions import placed_by_data
 from polyopt.emit.reindex import reindex
 from polyopt.emit.storage_scope import declare_in_loops
 from polyopt.emit.thread_privatization import privatize_by_thread
@@ -151,10 +152,16 @@ def _stored(
     """Return the body with temporaries narrowed to loops in `nests`, and the remaining arrays.
 
     The innermost loop of a nest comes first; an outer one is taken where it does not hold all uses
-    any more, as where isl runs an edge of it before it.
+    any more, as where isl runs an edge of it before it.  Arrays with data-dependent subscripts
+    stay as they are: no proof follows these to other storage.
     """
     labels = {node.label for node in all_nodes(body) if isinstance(node, For)}
-    around = {name: [label for label in nest if label in labels] for name, nest in nests.items()}
+    placed = placed_by_data(body)
+    around = {
+        name: [label for label in nest if label in labels]
+        for name, nest in nests.items()
+        if name not in placed
+    }
     while scopes := {name: nest.pop() for name, nest in around.items() if nest}:
         body, local = declare_in_loops(body, arrays, scopes)
         left = tuple(a for a in arrays if a.name not in local)

@@ -119,6 +119,18 @@ def whole_arrays(node: Node) -> tuple[str, ...]:
             return ()
 
 
+def placed_by_data(body: Body) -> frozenset[str]:
+    """Return the arrays with a subscript that reads an element."""
+    return frozenset(
+        place.array
+        for node in all_nodes(body)
+        for expr in expressions(node)
+        for place in walk(expr)
+        if isinstance(place, Load | VectorLoad)
+        and any(isinstance(part, Load) for index in place.index for part in walk(index))
+    )
+
+
 def is_settled(expr: Expr, body: Body) -> bool:
     """Tell whether `expr` keeps its value while `body` runs, whatever `body` stores."""
     used: set[str] = set()

@@ -12,10 +12,9 @@ from collections.abc import Collection, Mapping
 
 from polyopt.dataclass import replace
 from polyopt.emit.footprints import Dim, needed_dimensions, with_array
-from polyopt.emit.nodes import expressions
 from polyopt.emit.regions import whole_arrays
 from polyopt.emit.storage_scope import mentions
-from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, VectorLoad, walk
+from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, walk
 from polyopt.ir.loops import CONCURRENT, Body, For, LoopKind, Node, Space
 from polyopt.ir.nodes import all_nodes, bodies, map_bodies
 from polyopt.ir.scop import Array, Role
@@ -40,7 +39,7 @@ def _privatized(body: Body, array: Array, scope: str, sizes: Collection[str]) ->
     """Return the body with the array declared in the loops called `scope`, or None."""
     if array.role is not Role.TEMP or not array.shape or array.turn is not None:
         return None
-    if any(array.name in whole_arrays(n) or _is_placed_by_data(n, array) for n in all_nodes(body)):
+    if any(array.name in whole_arrays(node) for node in all_nodes(body)):
         return None
     scopes = [loops for loops in _loops(body, scope, ()) if _mention(loops[-1], array)]
     if not scopes or not all(map(_is_of_threads, scopes)):
@@ -54,17 +53,6 @@ def _privatized(body: Body, array: Array, scope: str, sizes: Collection[str]) ->
         return None
     changed = _declared(body, array, needed)
     return None if any(mentions(node, array.name) for node in changed) else changed
-
-
-def _is_placed_by_data(node: Node, array: Array) -> bool:
-    """Tell whether subscripts are data-dependent: no proof follows that."""
-    places = (
-        part
-        for expr in expressions(node)
-        for part in walk(expr)
-        if isinstance(part, Load | VectorLoad) and part.array == array.name
-    )
-    return any(isinstance(p, Load) for place in places for i in place.index for p in walk(i))
 
 
 def _loops(body: Body, scope: str, around: tuple[For, ...]) -> list[tuple[For, ...]]:

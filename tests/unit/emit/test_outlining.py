@@ -12,6 +12,7 @@ import pytest
 import polyopt as po
 from bench.programs import Text, define
 from polyopt.emit import outlining
+from polyopt.emit.c_statements import words
 from polyopt.ir.expr import Load, Symbol, add, integer
 from polyopt.ir.loops import Assign, Declare, For, LoopKind, Node, SetLocal
 from polyopt.ir.types import DType
@@ -110,3 +111,8 @@ def without_work(a, x):
 
 def test_a_function_that_needs_nothing_is_called_with_nothing() -> None:
     assert po.kernel(without_work, threads=2)(np.ones(4), 2.0) == 2.0
+
+
+def test_exponents_are_not_names() -> None:
+    """An array called `e` is not used by a text that only has a number like `1e-05f`."""
+    assert words("a[i] = a[i] + 1e-05f * 0x1p-3; /* e */") == {"a", "i"}

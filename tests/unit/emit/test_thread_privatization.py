@@ -177,3 +177,23 @@ def test_one_thread_has_one_row():
     text = bare(text)
     assert text.count("po_alloc(po_bytes(sizeof(double), M))") == 1
     assert "po_bytes(po_bytes(" not in text
+
+
+def entropy(x: po.f64["B,T,V"], targets: po.i64["B,T"]):
+    B, T = targets.shape
+    shifted = x - x.max(axis=-1, keepdims=True)
+    sums = np.log(np.exp(shifted).sum(axis=-1))
+    found = shifted[np.arange(B)[:, None], np.arange(T)[None, :], targets]
+    return np.mean(sums - found)
+
+
+@pytest.mark.toolchain
+def test_data_dependent_cells_stay_in_sequential_loops():
+    """An array that one iteration fills and looks up in is not contracted: the loops are proven."""
+    compiled = po.kernel(entropy, fp="reassociate").compile(
+        np.zeros((2, 3, 4)), np.zeros((2, 3), np.int64)
+    )
+    assert compiled.stages.dropped == ()
+    rng = np.random.default_rng(0)
+    x, targets = rng.standard_normal((3, 5, 7)), rng.integers(-7, 7, (3, 5))
+    assert np.isclose(compiled(x, targets), entropy(x, targets), rtol=1e-13, atol=0)
