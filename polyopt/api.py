@@ -153,7 +153,7 @@ class Kernel(Generic[P, R]):
             return self._schedule(*self._example(args, kwargs))
 
     def _schedule(self, types: Types, values: Values | None) -> Schedule:
-        from polyopt.pipeline import choose_schedules, machine_for, only_schedule, with_mode
+        from polyopt.pipeline import choose_schedules, in_parts, machine_for, only_schedule, with_mode
         from polyopt.schedule.regions import settle_regions
         from polyopt.targets import detect_machine
 
@@ -161,7 +161,7 @@ class Kernel(Generic[P, R]):
 
         def chosen(options: Options) -> Schedule:
             machine = machine_for(options, detect_machine())
-            settled = settle_regions(with_mode(program, options))
+            settled = settle_regions(in_parts(with_mode(program, options), options))
             return only_schedule(settled, choose_schedules(settled, options, machine))
 
         return as_tuned(self.py_func, types, self.options, self._tuned, chosen)

@@ -107,9 +107,10 @@ def _compile(
 ) -> Compilation:
     stage = _Stages(budget, after_stage)
     program = with_mode(_speculated(program), options)
-    settled = program
-    if not program.is_static:
-        settled = stage("regions", lambda: _settled(program))
+    settled = in_parts(program, options)
+    if not settled.is_static:
+        whole = settled
+        settled = stage("regions", lambda: _settled(whole))
     schedules = stage("schedule", lambda: choose_schedules(settled, options, target))
     try:
         lowered = stage("lower", lambda: _lowered(schedules, settled, options))
@@ -292,6 +293,11 @@ def _settled(program: Program) -> Program:
     with optional("parallel regions"):
         return schedule.regions.settle_regions(program)
     return program
+
+
+def in_parts(program: Program, options: Options) -> Program:
+    """Return `program` with what is too large to be scheduled at once in several parts."""
+    return schedule.large_parts.split_large(program) if options.target.is_host else program
 
 
 def _speculated(program: Program) -> Program:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from polyopt.schedule import float32_functions as float32_functions
     from polyopt.schedule import fusible_products as fusible_products
     from polyopt.schedule import inplace as inplace
+    from polyopt.schedule import large_parts as large_parts
     from polyopt.schedule import powers as powers
     from polyopt.schedule import reciprocals as reciprocals
     from polyopt.schedule import reductions as reductions
@@ -42,6 +43,7 @@ else:
             "float32_functions": "",
             "fusible_products": "",
             "inplace": "",
+            "large_parts": "",
             "powers": "",
             "reciprocals": "",
             "reductions": "",
