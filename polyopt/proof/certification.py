@@ -9,6 +9,7 @@ import contextlib
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import islpy as isl
 
@@ -43,6 +44,7 @@ from polyopt.proof.regions import Mismatch, Regions, without_stops
 from polyopt.proof.registers import without_registers
 from polyopt.proof.rerolling import reroll
 from polyopt.proof.scans import check_scans
+from polyopt.proof.sequence import pieces_of
 from polyopt.proof.sharing import Use, find_shared
 from polyopt.proof.source import NotForwarded, SourcePart, source_part
 from polyopt.proof.storage import check_storage
@@ -194,9 +196,36 @@ def part_claims(
     claims = (
         claim
         for some, loops in groups_of(scop, body)
-        for claim in _group_claims(some, loops, is_temporary, given, used)
+        for claim in _in_sequence(some, loops, is_temporary, given, used)
     )
     yield from dict.fromkeys(claims)
+
+
+def _in_sequence(
+    scop: Scop,
+    body: Body,
+    is_temporary: Callable[[str], bool],
+    given: frozenset[str],
+    used: Counter[str],
+) -> Iterator[Claim]:
+    """Yield claims about consecutive pieces; about the whole where one of these is not proven."""
+    found: list[Claim] = []
+    pieces = pieces_of(scop, body)
+    for piece in pieces if len(pieces) > 1 else ():
+        own = partial(_is_own, is_temporary, piece.passing)
+        found += _group_claims(piece.scop, piece.body, own, given, used)
+        if any(claim.verdict is not Verdict.PROVEN for claim in found):
+            break
+    else:
+        if found:
+            yield from found
+            return
+    yield from _group_claims(scop, body, is_temporary, given, used)
+
+
+def _is_own(is_temporary: Callable[[str], bool], passing: frozenset[str], name: str) -> bool:
+    """Tell whether an array is temporary in a piece that passes on the arrays `passing`."""
+    return name not in passing and is_temporary(name)
 
 
 def _group_claims(

@@ -20,7 +20,7 @@ from polyopt.proof.nodes import own_written
 
 
 @dataclass(frozen=True, eq=False)
-class _Member:
+class Member:
     """A statement of the source, or a node of the loops: its writes, reads and runs."""
 
     sets: frozenset[str]
@@ -33,33 +33,35 @@ def groups_of(scop: Scop, body: Body) -> list[tuple[Scop, Body]]:
     """Return the groups, in the order of their first statements; one if there are few sizes."""
     if not scop.sizes.is_many:
         return [(scop, body)]
-    members = [*map(_of_statement, scop.statements), *map(_of_node, body)]
+    members = [*map(member_of_statement, scop.statements), *map(member_of_node, body)]
     count = len(scop.statements)
     groups = _connected(members)
     if len(groups) == 1:
         return [(scop, body)]
     return [
         (
-            _restricted(scop, [members[n] for n in group], [n for n in group if n < count]),
+            restricted(scop, [members[n] for n in group], [n for n in group if n < count]),
             tuple(body[n - count] for n in group if n >= count),
         )
         for group in groups
     ]
 
 
-def _of_statement(statement: Statement) -> _Member:
+def member_of_statement(statement: Statement) -> Member:
+    """Return what a statement of the source touches."""
     guard = () if statement.guard is None else (statement.guard,)
     used = _used_names((statement.value, *guard, *statement.target.index))
     sets = frozenset((statement.write.array,))
-    return _Member(sets, used, frozenset((statement.name,)), statement.sizes)
+    return Member(sets, used, frozenset((statement.name,)), statement.sizes)
 
 
-def _of_node(node: Node) -> _Member:
+def member_of_node(node: Node) -> Member:
+    """Return what a node of the loops touches."""
     inner = tuple(all_nodes((node,)))
     named = [one for one in inner if isinstance(one, Assign | Declare | SetLocal)]
     exprs = [expr for one in inner for expr in own_expressions(one)]
     exprs += [expr for one in named for expr in one.instance]
-    return _Member(
+    return Member(
         frozenset(name for one in inner for name in _set_by(one)),
         _used_names(exprs),
         frozenset(one.statement for one in named if one.statement),
@@ -85,7 +87,7 @@ def _used_names(exprs: Iterable[Expr]) -> frozenset[str]:
     return frozenset(arrays | {part.name for part in parts if isinstance(part, Symbol)})
 
 
-def _connected(members: list[_Member]) -> list[list[int]]:
+def _connected(members: list[Member]) -> list[list[int]]:
     """Return positions of members, grouped when one writes what another accesses."""
     changed = frozenset[str]().union(*(member.sets for member in members))
     above = list(range(len(members)))
@@ -108,7 +110,7 @@ def _connected(members: list[_Member]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _restricted(scop: Scop, members: list[_Member], places: list[int]) -> Scop:
+def restricted(scop: Scop, members: list[Member], places: list[int]) -> Scop:
     """Return some statements as a part, with the arrays and sizes in `members`."""
     names = frozenset[str]().union(*(member.sets | member.reads for member in members))
     arrays = tuple(array for array in scop.arrays if array.name in names)
