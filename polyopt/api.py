@@ -121,8 +121,12 @@ class Kernel(Generic[P, R]):
         result = self._fast(*values)
         if result is not NotImplemented:
             return restore(result, values, given)
-        types = types_of(self._parameters, values, self._constants)
+        types = self._types_of(values)
         return restore(self._specialized(types, values).settle(values), values, given)
+
+    def _types_of(self, values: Values) -> Types:
+        fixed = self.options.fixed_sizes
+        return types_of(self._parameters, values, self._constants, fixed_sizes=fixed)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:  # noqa: ANN401
         """Return the method of an object whose class the kernel is written in."""
@@ -153,7 +157,13 @@ class Kernel(Generic[P, R]):
             return self._schedule(*self._example(args, kwargs))
 
     def _schedule(self, types: Types, values: Values | None) -> Schedule:
-        from polyopt.pipeline import choose_schedules, in_parts, machine_for, only_schedule, with_mode
+        from polyopt.pipeline import (
+            choose_schedules,
+            in_parts,
+            machine_for,
+            only_schedule,
+            with_mode,
+        )
         from polyopt.schedule.regions import settle_regions
         from polyopt.targets import detect_machine
 
@@ -256,7 +266,7 @@ class Kernel(Generic[P, R]):
         given = self._parameters.bind(args, kwargs)
         if not any(is_type(value) for value in given):
             values = plain_values(given, not self.options.target.is_host)
-            return types_of(self._parameters, values, self._constants), values
+            return self._types_of(values), values
         names, defaults = self._parameters.names, self._parameters.defaults
         return tuple(as_type(n, v, defaults) for n, v in zip(names, given, strict=True)), None
 
@@ -270,7 +280,7 @@ class Kernel(Generic[P, R]):
         """
         limit = self.options.changed({"tune": seconds}).tune
         values = plain_values(self._parameters.bind(args, kwargs))
-        types = types_of(self._parameters, values, self._constants)
+        types = self._types_of(values)
         with self._lock:
             settled = self._compiled_types(types, values)
             return self._tune(settled, values, 0.0 if limit is None else limit)
@@ -473,6 +483,7 @@ def kernel(function: Any = None, **options: object) -> Any:
     target: "c" (default), "cuda" or "opencl"
     device: a device's number, a part of its name, or "emulated"; None (default) is the first
     tune: seconds to search for a faster schedule at the first call; None (default) does not
+    fixed_sizes: True compiles the extents of arrays in, for each shape anew; False by default
     """
     chosen = Options().changed(options)
     if function is None:

@@ -25,3 +25,4 @@ class KernelOptions(TypedDict, total=False):
     target: Target | Literal["c", "cuda", "opencl"]
     device: int | str | None
     tune: float | None
+    fixed_sizes: bool

@@ -93,12 +93,27 @@ def _plain(value: object) -> object:
 
 
 def types_of(
-    parameters: Parameters, values: tuple[object, ...], constants: frozenset[str]
+    parameters: Parameters,
+    values: tuple[object, ...],
+    constants: frozenset[str],
+    *,
+    fixed_sizes: bool = False,
 ) -> tuple[ArgType, ...]:
-    """Return the types of `values`; integers named in `constants` are compiled in."""
-    return tuple(
+    """Return the types of `values`; integers named in `constants` are compiled in.
+
+    So are, with `fixed_sizes`, the extents of arrays.
+    """
+    found = tuple(
         type_of(name, value, name in constants, parameters.defaults)
         for name, value in zip(parameters.names, values, strict=True)
+    )
+    if not fixed_sizes:
+        return found
+    return tuple(
+        replace(kind, extents=native_array(name, value, None).shape)
+        if isinstance(kind, ArrayType)
+        else kind
+        for name, kind, value in zip(parameters.names, found, values, strict=True)
     )
 
 
@@ -227,7 +242,7 @@ def show_types(names: tuple[str, ...], types: tuple[ArgType, ...]) -> str:
 def _show(kind: ArgType) -> str:
     match kind:
         case ArrayType():
-            dims = ",".join("1" if one else ":" for one in kind.ones)
+            dims = kind.shown
             layout = "" if kind.layout is Layout.C else f" {kind.layout.value}"
             return f"{kind.dtype}[{dims}]{layout}"
         case ScalarType():

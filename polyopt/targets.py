@@ -44,6 +44,7 @@ class Options:
     `budget`: seconds of a processor that compiling may take; None means POLYOPT_BUDGET, or 60.
     `tune`: seconds to search for a faster schedule at the first call, measured on copies of its
     arguments; None does not search, but uses what was found before.
+    `fixed_sizes`: the extents of array arguments are compiled in, for each shape anew.
     `device`: which of the target's devices to run on, by number or a part of its name; None takes
     the first, "emulated" runs CUDA text on the host and checks it.
     """
@@ -56,6 +57,7 @@ class Options:
     target: Target = Target.C
     device: int | str | None = None
     tune: float | None = None
+    fixed_sizes: bool = False
 
     def changed(self, values: Mapping[str, object]) -> Options:
         """Return the options with `values` replaced; raises `UsageError` for what is not one."""
@@ -78,9 +80,17 @@ class Options:
                     options = replace(options, device=_device(value))
                 case "tune":
                     options = replace(options, tune=_seconds("tune", value))
+                case "fixed_sizes":
+                    options = replace(options, fixed_sizes=_flag("fixed_sizes", value))
                 case _:
                     raise _unknown(name)
         return options
+
+
+def _flag(name: str, value: object) -> bool:
+    if type(value) is bool:
+        return value
+    raise UsageError("PO0222", f"option `{name}` is {value!r}", hint="use True or False")
 
 
 def _unknown(name: str) -> UsageError:

@@ -86,7 +86,9 @@ def _cut(nests: Nests, temporaries: set[str]) -> int:
             break
         if 2 * size >= TOGETHER:
             found.append(count)
-    return min(found, key=lambda count: (_passing(nests, count, temporaries), -count), default=count)
+    return min(
+        found, key=lambda count: (_passing(nests, count, temporaries), -count), default=count
+    )
 
 
 def _passing(nests: Nests, count: int, temporaries: set[str]) -> int:

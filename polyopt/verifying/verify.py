@@ -428,7 +428,7 @@ def _show(types: Sequence[ArgType]) -> str:
 def _show_one(kind: ArgType) -> str:
     match kind:
         case ArrayType():
-            dims = ",".join("1" if one else ":" for one in kind.ones)
+            dims = kind.shown
             return f"{kind.dtype.short_name}[{dims}]"
         case ScalarType():
             return kind.dtype.short_name if not kind.weak else f"{kind.dtype.short_name}*"

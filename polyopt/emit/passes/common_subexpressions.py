@@ -1,19 +1,31 @@
 """Eliminate common subexpressions: load vector operands of several statements once, into locals.
 
 In: bodies of straight-line vector statements.  Out: the same values, loads and splats once each.
-Leaves: operands the body itself writes, and operands used once.
+Leaves: operands the body itself writes, operands used once, and divisors whose reciprocal is used.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from polyopt.dataclass import replace
 from polyopt.emit.nodes import map_node
 from polyopt.emit.passes.rewriting import Names, bottom_up
 from polyopt.emit.regions import written_arrays
-from polyopt.ir.expr import Broadcast, Expr, Load, Symbol, VectorLoad, children, walk
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Broadcast,
+    Expr,
+    Load,
+    Symbol,
+    VectorLoad,
+    children,
+    rewrite,
+    walk,
+)
 from polyopt.ir.loops import Assign, Body, Declare, For, LoopFunction, Node, SetLocal
 
 
@@ -43,6 +55,8 @@ def _shared(body: Body, names: Names) -> Body:
     known: dict[Expr, Symbol] = {}
 
     def rule(part: Expr) -> Expr | None:
+        if _has_reciprocal(part):
+            return replace(part, left=rewrite(part.left, rule))
         return known.get(part)
 
     found: list[Node] = []
@@ -62,8 +76,15 @@ def _operands(expr: Expr) -> Iterator[VectorLoad | Broadcast]:
     if isinstance(expr, VectorLoad | Broadcast):
         yield expr
         return
-    for child in children(expr):
+    for child in (expr.left,) if _has_reciprocal(expr) else children(expr):
         yield from _operands(child)
+
+
+def _has_reciprocal(expr: Expr) -> TypeGuard[Binary]:
+    """Tell whether all lanes are divided by one number, which is printed as its reciprocal."""
+    return (
+        isinstance(expr, Binary) and expr.op is BinaryOp.RATIO and isinstance(expr.right, Broadcast)
+    )
 
 
 def _changes(part: Expr, arrays: frozenset[str], locals_: frozenset[str]) -> bool:

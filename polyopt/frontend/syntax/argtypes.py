@@ -19,7 +19,8 @@ class ArrayType:
     """A NumPy array; `ones[d]` tells that dimension `d` is known to be 1 (it broadcasts).
 
     `before` is not empty when other arguments share memory with the array without lying inside:
-    the memory begins so many elements before it, in each dimension.
+    the memory begins so many elements before it, in each dimension.  `extents` is not empty when
+    all of them are compiled in.
     """
 
     dtype: DType
@@ -27,6 +28,19 @@ class ArrayType:
     layout: Layout
     ones: tuple[bool, ...]
     before: tuple[int, ...] = ()
+    extents: tuple[int, ...] = ()
+
+    def extent(self, dim: int) -> int | None:
+        """Return how long a dimension is known to be."""
+        if self.extents:
+            return self.extents[dim]
+        return 1 if self.ones[dim] else None
+
+    @property
+    def shown(self) -> str:
+        """The dimensions as text: `8,:`."""
+        known = (self.extent(dim) for dim in range(self.rank))
+        return ",".join(":" if extent is None else str(extent) for extent in known)
 
 
 @dataclass(frozen=True, slots=True)

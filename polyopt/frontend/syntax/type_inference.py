@@ -212,9 +212,8 @@ def types_hint(func: Callable[..., object], unknown: str, usage: Usage) -> str:
 def show_type(kind: ArgType) -> str:
     """Return `kind` in the notation of `--types`."""
     match kind:
-        case ArrayType(dtype=dtype, ones=ones):
-            dims = ",".join("1" if one else ":" for one in ones)
-            return f"{dtype.short_name}[{dims}]"
+        case ArrayType(dtype=dtype):
+            return f"{dtype.short_name}[{kind.shown}]"
         case PartType(part=part):
             return f"part of argument {part.owner}"
         case ScalarType(dtype=dtype):

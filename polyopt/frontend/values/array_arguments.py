@@ -48,8 +48,8 @@ def start_name(argument: str, dim: int) -> str:
 def known_dims(kind: ArgType) -> tuple[bool, ...]:
     """Tell of each dimension whether the type says how long it is; nothing for numbers."""
     match kind:
-        case ArrayType(ones=ones):
-            return ones
+        case ArrayType():
+            return tuple(kind.extent(dim) is not None for dim in range(kind.rank))
         case PartType(ones=ones, whole=whole):
             return tuple(one or same for one, same in zip(ones, whole, strict=True))
         case ScalarType() | ConstType() | SizeCondition():
@@ -81,9 +81,10 @@ def array_arguments(b: Builder, types: Types) -> None:
 
 
 def _owner(b: Builder, name: str, kind: ArrayType, parts: Mapping[str, PartType]) -> None:
+    known = [kind.extent(dim) for dim in range(kind.rank)]
     shape = tuple(
-        integer(1) if one else b.facts.resolve(Param(size_name(name, dim)))
-        for dim, one in enumerate(kind.ones)
+        b.facts.resolve(Param(size_name(name, dim))) if extent is None else integer(extent)
+        for dim, extent in enumerate(known)
     )
     b.sizes += [extent for extent in shape if extent not in b.sizes]
     around = shape

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import polyopt as po
 from polyopt.emit import emit_c, optimize_loops
 from polyopt.emit.helpers import SUFFIX
 from polyopt.emit.passes.common_subexpressions import eliminate_common_operands
@@ -579,6 +580,20 @@ def test_common_operands_are_loaded_once():
     text = bare(emit_c(done).text)
     assert text.count("po_load_f64x8(B[k] + j)") == 1
     assert_same(done, {"K": 5}, other=fn)
+
+
+@pytest.mark.toolchain
+def test_divisors_with_a_reciprocal_stay_numbers():
+    """The lanes of two vectors are divided by one number: its reciprocal is one number, too."""
+
+    def scaled(a: po.f32["N,32"], by: float, out: po.f32["N,32"]):  # noqa: F821, UP037
+        out[:] = a / np.sqrt(np.float32(by))
+
+    a = np.linspace(-1.0, 1.0, 160, dtype=np.float32).reshape(5, 32)
+    out, expected = np.zeros_like(a), np.zeros_like(a)
+    scaled(a, 3.0, expected)
+    po.kernel(scaled, fp="reassociate")(a, 3.0, out)
+    assert np.allclose(out, expected, rtol=1e-6, atol=0)
 
 
 @pytest.mark.toolchain
