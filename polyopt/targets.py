@@ -59,7 +59,9 @@ class Options:
     tune: float | None = None
     fixed_sizes: bool = False
 
-    def changed(self, values: Mapping[str, object]) -> Options:
+    def changed(  # noqa: C901 - one case for each option
+        self, values: Mapping[str, object]
+    ) -> Options:
         """Return the options with `values` replaced; raises `UsageError` for what is not one."""
         options = self
         for name, value in values.items():
@@ -74,12 +76,12 @@ class Options:
                     options = replace(options, compiler=_compiler(value))
                 case "budget":
                     options = replace(options, budget=_seconds("budget", value))
+                case "tune":
+                    options = replace(options, tune=_seconds("tune", value))
                 case "target":
                     options = replace(options, target=_target(value))
                 case "device":
                     options = replace(options, device=_device(value))
-                case "tune":
-                    options = replace(options, tune=_seconds("tune", value))
                 case "fixed_sizes":
                     options = replace(options, fixed_sizes=_flag("fixed_sizes", value))
                 case _:

@@ -27,6 +27,8 @@ PACKING = 8  # cycles to pack a vector of the columns' operand
 BANDWIDTH = 32  # bytes that come from the second cache in a cycle
 MOST_FEW = 16  # rows
 LEAST = 240  # rows that share a packed block
+LOADS = 2  # vectors loaded in a cycle
+LEFT = 4  # times as long as in a tile takes what is left beside the tiles
 STACK = 640 << 10  # bytes of a packed block: it is on the stack of a thread
 
 
@@ -69,6 +71,32 @@ def register_tile(machine: Machine) -> RegisterTile:
     if good:
         return max(good, key=lambda tile: (-tile.vectors, _reuse(tile)))
     return max(busy or [RegisterTile(1, 1)], key=lambda tile: (_reuse(tile), tile.rows))
+
+
+def fitting_tile(machine: Machine, rows: int, columns: int, lanes: int) -> RegisterTile:
+    """Return the tile for a result of known extents: as few products as possible are left over.
+
+    Of tiles that take the same time, the one with the most reuse.
+    """
+    usual = register_tile(machine)
+    registers = machine.vector_registers - SPARE
+    tiles = [
+        RegisterTile(height, vectors)
+        for vectors in range(1, WIDEST + 1)
+        for height in range(2, min(rows, registers) + 1, 2)
+        if vectors * lanes <= columns and height * vectors + vectors <= registers
+    ]
+    best = [usual, *sorted(tiles, key=lambda tile: -_reuse(tile))]
+    return min(best, key=lambda tile: _cycles(machine, tile, rows, columns, lanes))
+
+
+def _cycles(machine: Machine, tile: RegisterTile, rows: int, columns: int, lanes: int) -> float:
+    """Return about how many cycles the products take for each term of the sums."""
+    count = tile.rows * tile.vectors
+    each = max(1 / machine.fma_units, LATENCY / count, (tile.rows + tile.vectors) / count / LOADS)
+    width = tile.vectors * lanes
+    inside = rows // tile.rows * tile.rows * (columns // width * width)
+    return each * (inside + LEFT * (rows * columns - inside)) / lanes
 
 
 def held_rows(machine: Machine) -> int:
@@ -155,7 +183,13 @@ def contraction_sizes(
     return ContractionSizes(rows, column_block, depth, tile.rows, columns, lanes)
 
 
-def packed_sizes(machine: Machine, element: int, operands: int = 1) -> ContractionSizes:
+def packed_sizes(
+    machine: Machine,
+    element: int,
+    operands: int = 1,
+    extents: tuple[int | None, int | None, int | None] = (None, None, None),
+    products: int | None = 1,
+) -> ContractionSizes:
     """Return the sizes where a block of the columns' operands is packed and stays in the second
     cache, while panels of rows pass: results come in once for many terms.
 
@@ -164,17 +198,29 @@ def packed_sizes(machine: Machine, element: int, operands: int = 1) -> Contracti
     for each multiply-add are the fewest.  A block has half of these columns: half the copy beside
     the operands that pass by, and small products have blocks for all threads, too.  Where there are
     few columns, there are blocks of rows for all threads; a block has rows enough to pay for the
-    copy.
+    copy.  `extents` are the lengths of the loops over rows, columns and depth where they are known,
+    `products` the number of products that run in parallel: blocks are of one size then, and there
+    are enough for all threads.
     """
-    tile = register_tile(machine)
     lanes = max(1, machine.vector_bytes // element)
+    length, span, _ = extents
+    tile = register_tile(machine)
+    if length is not None and span is not None:
+        tile = fitting_tile(machine, length, span, lanes)
     width = tile.vectors * lanes
     second = caches_of(machine)[1]
     room = int(min(second.size * PACKED, STACK)) // (element * max(1, operands))
     best = _multiple(isqrt(room // 2), width, None)
-    columns = _multiple(best // 2, width, None)
-    depth = _multiple(room // best, STEP, None)
-    rows = _multiple(max(USUAL // (2 * TURNS * machine.cores), LEAST), tile.rows, None)
+    columns = _multiple(best // 2, width, span)
+    terms = room // best
+    if span is not None and span <= width:  # the panel of a single column of tiles is for L1
+        terms = min(terms, machine.l1 // (width * element))
+    depth = _multiple(terms, STEP, extents[2])
+    rows = _multiple(max(USUAL // (2 * TURNS * machine.cores), LEAST), tile.rows, length)
+    if length is not None and span is not None and products is not None:
+        blocks = products * -(-span // columns)
+        share = -(-length // -(-machine.cores // blocks))  # rows for a thread of its own
+        rows = min(rows, _multiple(share + tile.rows - 1, tile.rows, length))
     return ContractionSizes(rows, columns, depth, tile.rows, width, lanes)
 
 

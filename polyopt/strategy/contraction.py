@@ -7,6 +7,8 @@ The scheme is Goto and van de Geijn, "Anatomy of high-performance matrix multipl
 
 from __future__ import annotations
 
+from math import prod
+
 from polyopt import transforms
 from polyopt.dataclass import dataclass
 from polyopt.ir.affine import is_box
@@ -14,8 +16,9 @@ from polyopt.machine import Machine
 from polyopt.model.contraction import ContractionSizes, contraction_sizes, packed_sizes
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.sizes import Size
-from polyopt.schedule.tree import Leaf, find_band, only_statement
+from polyopt.schedule.tree import Leaf, find_band, only_statement, path_to
 from polyopt.strategy.epilogues import with_epilogues
+from polyopt.strategy.extents import constant_extent
 from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.reduction_skewing import skew_terms
 from polyopt.strategy.strides import Stride, loop_moves
@@ -270,4 +273,13 @@ def _sizes(
     moves = loop_moves(schedule, label, statement)
     row, column = moves[roles.row], moves[roles.column]
     reads = [ref for ref, step in column.items() if row[ref] is Stride.INVARIANT is not step]
-    return packed_sizes(machine, size, len(reads))
+    members = find_band(schedule.tree, label).members
+    _, domain = path_to(schedule.tree, schedule.scop, label)
+
+    def extent(position: int) -> int | None:
+        return constant_extent(members[position], domain)
+
+    extents = extent(roles.row), extent(roles.column), extent(roles.depth)
+    products = [extent(position) for position in roles.batch]
+    count = None if None in products else prod(n for n in products if n is not None)
+    return packed_sizes(machine, size, len(reads), extents, count)

@@ -57,3 +57,20 @@ def _widened(values: isl.UnionSet) -> isl.UnionSet:
 def growing_rank(array: Array) -> int:
     """Return the number of extents of an array that are not constant."""
     return sum(not isinstance(extent, Const) for extent in array.shape)
+
+
+def constant_extent(member: BandMember, domain: isl.UnionSet) -> int | None:
+    """Return the maximal trip count of a loop, where it is constant."""
+    values = isl.UnionMap.from_union_pw_aff(member.schedule).intersect_domain(domain).range()
+    if values.is_empty():
+        return 1
+    line = isl.Set.from_union_set(values)
+    if not (
+        line.dim_has_any_lower_bound(isl.dim_type.set, 0)
+        and line.dim_has_any_upper_bound(isl.dim_type.set, 0)
+    ):
+        return None
+    low, high = line.dim_min_val(0), line.dim_max_val(0)
+    if not (low.is_int() and high.is_int()):
+        return None
+    return int(high.to_python()) - int(low.to_python()) + 1

@@ -21,12 +21,13 @@ from polyopt.ir.scan import is_open, is_recurrence, loop_of
 from polyopt.ir.scop import Statement
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import bands, find_band, fresh_label, path_to, statements_of
+from polyopt.strategy.extents import constant_extent
 from polyopt.strategy.fusion import share_data
 from polyopt.strategy.gpu.coalescing import access_steps
 from polyopt.strategy.gpu.mapped_loops import is_mapped, labels_in_sequence, new_nests
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.partial_reductions import StepRefused, apply_steps
-from polyopt.strategy.gpu.sizes import constant_extent, least_value
+from polyopt.strategy.gpu.sizes import least_value
 from polyopt.strategy.strides import Stride, accesses
 from polyopt.transforms import Contract, Dimension, Fuse, Grid, Pack, Scan, Shift, Threads, Tile
 from polyopt.transforms.layout import Part

@@ -13,7 +13,7 @@ from polyopt.ir.linear import linear
 from polyopt.ir.scop import Statement
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import Band, Leaf, find_band, path_to, statements_of
-from polyopt.strategy.gpu.sizes import constant_extent
+from polyopt.strategy.extents import constant_extent
 from polyopt.strategy.strides import Stride, accesses, directions, stride_of
 
 LEAST = 8

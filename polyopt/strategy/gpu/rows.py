@@ -25,6 +25,7 @@ from polyopt.schedule.tree import (
     path_to,
     statements_of,
 )
+from polyopt.strategy.extents import constant_extent
 from polyopt.strategy.fusion import share_data
 from polyopt.strategy.gpu.coalescing import coalesced_loop_last
 from polyopt.strategy.gpu.mapped_loops import bands_around, is_mapped, labels_in_sequence
@@ -38,7 +39,6 @@ from polyopt.strategy.gpu.partial_reductions import (
 )
 from polyopt.strategy.gpu.recomputation import recompute_rows
 from polyopt.strategy.gpu.roles import find_roles
-from polyopt.strategy.gpu.sizes import constant_extent
 from polyopt.strategy.gpu.sums import find_sums
 from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.tiling import outer_bands

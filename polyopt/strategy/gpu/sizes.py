@@ -9,6 +9,7 @@ import islpy as isl
 
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import BandMember, find_band, path_to
+from polyopt.strategy.extents import constant_extent
 from polyopt.strategy.gpu.coalescing import access_steps
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.strides import Stride
@@ -47,23 +48,6 @@ def _crosses(schedule: Schedule, label: str, count: int) -> bool:
         for position in range(count - 1)
         for ref, (step, _) in access_steps(schedule, label, position).items()
     )
-
-
-def constant_extent(member: BandMember, domain: isl.UnionSet) -> int | None:
-    """Return the maximal trip count of a loop, where it is constant."""
-    values = isl.UnionMap.from_union_pw_aff(member.schedule).intersect_domain(domain).range()
-    if values.is_empty():
-        return 1
-    line = isl.Set.from_union_set(values)
-    if not (
-        line.dim_has_any_lower_bound(isl.dim_type.set, 0)
-        and line.dim_has_any_upper_bound(isl.dim_type.set, 0)
-    ):
-        return None
-    low, high = line.dim_min_val(0), line.dim_max_val(0)
-    if not (low.is_int() and high.is_int()):
-        return None
-    return int(high.to_python()) - int(low.to_python()) + 1
 
 
 def least_value(member: BandMember, domain: isl.UnionSet) -> int | None:

@@ -21,6 +21,7 @@ from polyopt.schedule.tree import (
     path_to,
     statements_of,
 )
+from polyopt.strategy.extents import constant_extent
 from polyopt.strategy.fusion import share_data
 from polyopt.strategy.gpu.coalescing import access_steps
 from polyopt.strategy.gpu.mapped_loops import bands_around, is_mapped, labels_in_sequence
@@ -32,7 +33,6 @@ from polyopt.strategy.gpu.partial_reductions import (
     last_join,
     split_by_warps,
 )
-from polyopt.strategy.gpu.sizes import constant_extent
 from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.strides import Stride
 from polyopt.strategy.tiling import outer_bands

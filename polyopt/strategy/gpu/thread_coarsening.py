@@ -14,7 +14,7 @@ from polyopt.ir.linear import Linear, linear
 from polyopt.ir.scop import Access, Statement
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import bands, find_band, path_to, statements_of
-from polyopt.strategy.gpu.sizes import constant_extent
+from polyopt.strategy.extents import constant_extent
 from polyopt.strategy.strides import accesses, directions
 
 OWN = 4
