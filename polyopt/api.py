@@ -47,6 +47,7 @@ from polyopt.specialize import (
     with_decisions,
     with_ones,
 )
+from polyopt.structure_cache import Structures
 from polyopt.structured import at_definition, is_structured, unpacked
 from polyopt.targets import Options, seconds_to_compile
 from polyopt.tuning.kept import Tuned, as_tuned
@@ -80,7 +81,7 @@ class Kernel(Generic[P, R]):
         functools.update_wrapper(self, function, updated=())
         self.py_func = function
         self.options = options
-        self._parameters = Parameters.of(function)
+        self._parameters = Parameters.of(function, options.fixed_sizes)
         if isinstance(function, FunctionType):
             keep_lines(function)
         self._compiled: dict[Types, CompiledKernel] = {}
@@ -89,6 +90,7 @@ class Kernel(Generic[P, R]):
         self._constants: frozenset[str] = frozenset()
         self._takes_apart = True
         self._unpacked: dict[Callable[..., Any], Kernel[..., Any]] = {}
+        self._structures = Structures[Kernel[..., Any]]()
         self._lock = threading.RLock()
         self._fast: Callable[..., Any] = declined
 
@@ -112,7 +114,7 @@ class Kernel(Generic[P, R]):
             return plain(*args, **kwargs)
         given = self._parameters.bind(args, kwargs)
         if self._takes_apart and any(map(is_structured, given)):
-            inner, values = self._apart(given)
+            inner, values = self._structures.find(given) or self._apart(given)
             try:
                 return inner(*values)
             except PolyoptError as error:
@@ -121,12 +123,8 @@ class Kernel(Generic[P, R]):
         result = self._fast(*values)
         if result is not NotImplemented:
             return restore(result, values, given)
-        types = self._types_of(values)
+        types = types_of(self._parameters, values, self._constants)
         return restore(self._specialized(types, values).settle(values), values, given)
-
-    def _types_of(self, values: Values) -> Types:
-        fixed = self.options.fixed_sizes
-        return types_of(self._parameters, values, self._constants, fixed_sizes=fixed)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:  # noqa: ANN401
         """Return the method of an object whose class the kernel is written in."""
@@ -137,7 +135,9 @@ class Kernel(Generic[P, R]):
         found = unpacked(self.py_func, self._parameters.signature, given)
         kernel = self._unpacked.get(found.function) or Kernel(found.function, self.options)
         kernel._takes_apart = False
-        return self._unpacked.setdefault(found.function, kernel), found.values
+        kernel = self._unpacked.setdefault(found.function, kernel)
+        self._structures.add(given, kernel)
+        return kernel, found.values
 
     @boundary
     def compile(self, *args: Any, **kwargs: Any) -> CompiledKernel:  # noqa: ANN401
@@ -266,7 +266,7 @@ class Kernel(Generic[P, R]):
         given = self._parameters.bind(args, kwargs)
         if not any(is_type(value) for value in given):
             values = plain_values(given, not self.options.target.is_host)
-            return self._types_of(values), values
+            return types_of(self._parameters, values, self._constants), values
         names, defaults = self._parameters.names, self._parameters.defaults
         return tuple(as_type(n, v, defaults) for n, v in zip(names, given, strict=True)), None
 
@@ -280,7 +280,7 @@ class Kernel(Generic[P, R]):
         """
         limit = self.options.changed({"tune": seconds}).tune
         values = plain_values(self._parameters.bind(args, kwargs))
-        types = self._types_of(values)
+        types = types_of(self._parameters, values, self._constants)
         with self._lock:
             settled = self._compiled_types(types, values)
             return self._tune(settled, values, 0.0 if limit is None else limit)

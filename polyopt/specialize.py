@@ -34,21 +34,25 @@ _WEAK = {bool: DType.BOOL, int: DType.INT64, float: DType.FLOAT64, complex: DTyp
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """A function's parameters; `defaults` by name."""
+    """A function's parameters; `defaults` by name.
+
+    `fixed_sizes`: types of arrays tell their extents.
+    """
 
     name: str
     names: tuple[str, ...]
     defaults: Mapping[str, object]
     signature: inspect.Signature
+    fixed_sizes: bool = False
 
     @staticmethod
-    def of(function: Callable[..., object]) -> Parameters:
+    def of(function: Callable[..., object], fixed_sizes: bool = False) -> Parameters:
         """Return the parameters of `function`."""
         signature = inspect.signature(function, follow_wrapped=False)
         listed = signature.parameters.values()
         defaults = {p.name: p.default for p in listed if p.default is not p.empty}
         name = getattr(function, "__name__", "kernel")
-        return Parameters(name, tuple(p.name for p in listed), defaults, signature)
+        return Parameters(name, tuple(p.name for p in listed), defaults, signature, fixed_sizes)
 
     def bind(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> tuple[object, ...]:
         """Return one value per parameter; raises `ArgumentError` PO0201."""
@@ -93,21 +97,14 @@ def _plain(value: object) -> object:
 
 
 def types_of(
-    parameters: Parameters,
-    values: tuple[object, ...],
-    constants: frozenset[str],
-    *,
-    fixed_sizes: bool = False,
+    parameters: Parameters, values: tuple[object, ...], constants: frozenset[str]
 ) -> tuple[ArgType, ...]:
-    """Return the types of `values`; integers named in `constants` are compiled in.
-
-    So are, with `fixed_sizes`, the extents of arrays.
-    """
+    """Return the types of `values`; integers named in `constants` are compiled in."""
     found = tuple(
         type_of(name, value, name in constants, parameters.defaults)
         for name, value in zip(parameters.names, values, strict=True)
     )
-    if not fixed_sizes:
+    if not parameters.fixed_sizes:
         return found
     return tuple(
         replace(kind, extents=native_array(name, value, None).shape)
