@@ -47,8 +47,7 @@ from polyopt.specialize import (
     with_decisions,
     with_ones,
 )
-from polyopt.structure_cache import Structures
-from polyopt.structured import at_definition, is_structured, unpacked
+from polyopt.structured import Structures, at_definition, is_structured, unpacked
 from polyopt.targets import Options, seconds_to_compile
 from polyopt.tuning.kept import Tuned, as_tuned
 
@@ -157,21 +156,14 @@ class Kernel(Generic[P, R]):
             return self._schedule(*self._example(args, kwargs))
 
     def _schedule(self, types: Types, values: Values | None) -> Schedule:
-        from polyopt.pipeline import (
-            choose_schedules,
-            in_parts,
-            machine_for,
-            only_schedule,
-            with_mode,
-        )
-        from polyopt.schedule.regions import settle_regions
+        from polyopt.pipeline import choose_schedules, machine_for, only_schedule, prepared
         from polyopt.targets import detect_machine
 
         types, program = self._read(types, values)
 
         def chosen(options: Options) -> Schedule:
             machine = machine_for(options, detect_machine())
-            settled = settle_regions(in_parts(with_mode(program, options), options))
+            settled = prepared(program, options)
             return only_schedule(settled, choose_schedules(settled, options, machine))
 
         return as_tuned(self.py_func, types, self.options, self._tuned, chosen)

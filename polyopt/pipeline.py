@@ -36,6 +36,7 @@ LOWER_BUDGET = 10_000_000
 """isl operations that making a schedule's loops may take; a second is about three million."""
 LONGEST = 2_000_000
 """Characters of C; a million takes a compiler minutes and gigabytes."""
+FEWEST = 64  # statements that may be scheduled in several parts
 MANY = 3  # static control parts: of more, each may use a third of `MOST`
 MOST = 0.8  # of the time that is left, for what can be done without
 
@@ -295,9 +296,17 @@ def _settled(program: Program) -> Program:
     return program
 
 
+def prepared(program: Program, options: Options) -> Program:
+    """Return `program` as it is scheduled: with what the mode leaves open, in parts."""
+    return schedule.regions.settle_regions(in_parts(with_mode(program, options), options))
+
+
 def in_parts(program: Program, options: Options) -> Program:
     """Return `program` with what is too large to be scheduled at once in several parts."""
-    return schedule.large_parts.split_large(program) if options.target.is_host else program
+    is_small = all(len(scop.statements) < FEWEST for scop in program.scops)
+    if is_small or not options.target.is_host:
+        return program
+    return schedule.large_parts.split_large(program)
 
 
 def _speculated(program: Program) -> Program:

@@ -3,6 +3,7 @@
 In: a function, the values of a call.  Out: `Unpacked`: a Python function of arrays and numbers
 alone, which puts the arguments together and calls the first one, and its arguments.
 Leaves alone: arrays, numbers, and what neither is nor holds one.
+`Structures` knows the simple ones of the last calls: tuples and dicts of arrays and numbers.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import inspect
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -26,6 +27,15 @@ DEEPEST = 8
 _FILE = "<polyopt call "
 _NUMBERS = (bool, int, float, complex, np.generic)
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, np.ufunc)
+
+
+Collect: TypeAlias = Callable[[Any, Callable[[Any], None]], bool]
+"""Appends the arrays and numbers in a value; False where it has another structure."""
+
+T = TypeVar("T")
+KEPT = 4  # structures
+_NUMPY = (np.float32, np.float64, np.int32, np.int64, np.bool_)
+_LEAVES: frozenset[type] = frozenset({np.ndarray, bool, int, float, complex, *_NUMPY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,3 +307,79 @@ def _numbered(name: str) -> Iterator[str]:
     while True:
         yield f"{name}_{number}"
         number += 1
+
+
+# -- structures of earlier calls ------------------------------------------------------------------
+
+
+class Structures(Generic[T]):
+    """What was made for the structures of the last calls."""
+
+    def __init__(self) -> None:
+        self._known: list[tuple[Collect, T]] = []
+
+    def find(self, given: tuple[object, ...]) -> tuple[T, tuple[object, ...]] | None:
+        """Return what was made for arguments of this structure, and the arrays and numbers."""
+        for collect, made in self._known:
+            leaves: list[object] = []
+            if collect(given, leaves.append):
+                return made, tuple(leaves)
+        return None
+
+    def add(self, given: tuple[object, ...], made: T) -> None:
+        """Note what was made for these arguments, if their structure is one of the simple ones."""
+        collect = _collector(given)
+        if collect is not None:
+            self._known = [(collect, made), *self._known[: KEPT - 1]]
+
+
+def _collector(value: object) -> Collect | None:
+    kind = type(value)
+    if kind in _LEAVES:
+        return _collect_leaf
+    if value is None or kind is types.FunctionType:
+        return lambda given, _: given is value
+    if isinstance(value, tuple):
+        return _collect_items(kind, [_collector(part) for part in value])
+    if isinstance(value, dict) and kind is dict:
+        return _collect_entries(tuple(value), [_collector(part) for part in value.values()])
+    return None
+
+
+def _collect_leaf(given: Any, append: Callable[[Any], None]) -> bool:  # noqa: ANN401
+    append(given)
+    return type(given) in _LEAVES
+
+
+def _collect_items(kind: type, parts: list[Collect | None]) -> Collect | None:
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    count = len(known)
+
+    def is_one(value: object) -> bool:
+        return type(value) is kind
+
+    def collect(given: Any, append: Callable[[Any], None]) -> bool:  # noqa: ANN401
+        values: Any = given
+        if not is_one(values) or len(values) != count:
+            return False
+        for part, one in zip(known, values, strict=True):  # noqa: SIM110 - generators take long
+            if not part(one, append):
+                return False
+        return True
+
+    return collect
+
+
+def _collect_entries(names: tuple[object, ...], parts: list[Collect | None]) -> Collect | None:
+    inside = _collect_items(tuple, parts)
+    if inside is None:
+        return None
+
+    def collect(given: Any, append: Callable[[Any], None]) -> bool:  # noqa: ANN401
+        if type(given) is not dict or tuple(given) != names:
+            return False
+        return inside(tuple(given.values()), append)
+
+    return collect

@@ -44,7 +44,6 @@ from polyopt.proof.regions import Mismatch, Regions, without_stops
 from polyopt.proof.registers import without_registers
 from polyopt.proof.rerolling import reroll
 from polyopt.proof.scans import check_scans
-from polyopt.proof.sequence import pieces_of
 from polyopt.proof.sharing import Use, find_shared
 from polyopt.proof.source import NotForwarded, SourcePart, source_part
 from polyopt.proof.storage import check_storage
@@ -52,6 +51,8 @@ from polyopt.proof.strips import without_strips
 from polyopt.proof.values import Differs, Match, match_statement
 from polyopt.proof.widths import check_widths
 
+MANY = 40
+"""Statements of a part that is proven in pieces."""
 FEW = 4
 """Pieces of what is known of the sizes; more are joined where that is one piece."""
 
@@ -210,7 +211,8 @@ def _in_sequence(
 ) -> Iterator[Claim]:
     """Yield claims about consecutive pieces; about the whole where one of these is not proven."""
     found: list[Claim] = []
-    pieces = pieces_of(scop, body)
+    is_large = len(scop.statements) >= MANY
+    pieces = proof.sequence.pieces_of(scop, body) if is_large else []
     for piece in pieces if len(pieces) > 1 else ():
         own = partial(_is_own, is_temporary, piece.passing)
         found += _group_claims(piece.scop, piece.body, own, given, used)

@@ -17,8 +17,8 @@ from polyopt.ir.loops import Body
 from polyopt.ir.scop import Scop, Statement
 from polyopt.proof.groups import Member, member_of_node, member_of_statement, restricted
 
-MANY, LEAST = 40, 8
-"""Statements of what is split, and of a piece."""
+LEAST = 8
+"""Statements of a piece."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Piece:
 def pieces_of(scop: Scop, body: Body) -> list[Piece]:
     """Return the pieces in order; a single one where the loops do not follow the source's order."""
     places = [_place(statement) for statement in scop.statements]
-    if len(places) < MANY or None in places:
+    if None in places:
         return [Piece(scop, body, frozenset())]
     by_name = {s.name: place for s, place in zip(scop.statements, places, strict=True) if place}
     nodes = [member_of_node(node) for node in body]
