@@ -7,10 +7,11 @@ BIN    := $(VENV)/bin
 # a Python that has polyopt, and the libraries to compare with, for `make gpu`
 GPU_PYTHON ?=
 
-.PHONY: help demo test test-all lint format bench friendly gpu venv clean need-venv need-cc
+.PHONY: help demo train test test-all lint format bench friendly gpu venv clean need-venv need-cc
 
 help:
 	@echo "make demo    compile gemm and jacobi-2d at LARGE, check against NumPy, print times"
+	@echo "make train   train the models in examples/, compare each step with NumPy, print times"
 	@echo "make test    run the tests; of tests with very many cases, a seventh of these"
 	@echo "make test-all  run all of them"
 	@echo "make lint    ruff and mypy --strict"
@@ -22,6 +23,9 @@ help:
 
 demo: need-cc $(VENV)/.run
 	$(BIN)/python bench/demo.py
+
+train: need-cc $(VENV)/.run
+	$(BIN)/python -m examples
 
 test: need-cc $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --share $(PYTEST_ARGS)

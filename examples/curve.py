@@ -40,7 +40,8 @@ def draw(title: str, curves: Mapping[str, Sequence[float]]) -> str:
     for step in range(0, steps + 1, max(1, steps // 5)):
         place = min(step, steps - 1)
         lines.append(
-            f'<text x="{x(place):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{step}</text>'
+            f'<text x="{x(place):.1f}" y="{HEIGHT - BOTTOM + 16}" '
+            f'text-anchor="middle">{step}</text>'
         )
     for number, (name, losses) in enumerate(curves.items()):
         points = " ".join(f"{x(n):.1f},{y(loss):.1f}" for n, loss in enumerate(losses))

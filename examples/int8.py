@@ -44,7 +44,7 @@ def run(rows: int = 1024, groups: int = 16, repeats: int = 30) -> str:
         assert np.array_equal(codes, expected), "codes differ from NumPy's"
         assert np.array_equal(scales, wanted), "scales differ from NumPy's"
         found += [codes, scales]
-    weights, weight_scales, inputs, input_scales = found
+    weights, _, inputs, _ = found
     sums = po.kernel(totals, fp="reassociate")(weights, inputs)
     assert np.array_equal(sums, totals(weights, inputs)), "sums differ from NumPy's"
     kernel = po.kernel(product, fp="reassociate")

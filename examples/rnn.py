@@ -1,4 +1,4 @@
-"""A recurrent character model, trained through all its time steps. Run as `python -m examples.rnn`."""
+"""A recurrent character model, trained through time. Run as `python -m examples.rnn`."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def run(steps: int = 100, repeats: int = 30) -> Report:
         (np.ascontiguousarray(x.T), np.ascontiguousarray(y.T)) for x, y in text.batches(16, 16)
     )
     params = start(len(text.characters))
-    return train("rnn", step, numpy_step, params, batches, steps, 1e-2, repeats)
+    return train("rnn", step, numpy_step, params, batches, steps, 1e-2, repeats, budget=30.0)
 
 
 if __name__ == "__main__":

@@ -70,13 +70,14 @@ def train(
     steps: int,
     rate: float = 1e-3,
     repeats: int = 30,
+    budget: float = 60.0,
 ) -> Report:
-    """Train for `steps` steps.
+    """Train for `steps` steps; the kernel may take `budget` seconds of a processor to compile.
 
     Both steps change parameters and moments in place and return the loss.  Raises
     `AssertionError` where one of them differs from NumPy's by more than `TOLERANCE`.
     """
-    kernel = po.kernel(step, fp="reassociate", fixed_sizes=True)
+    kernel = po.kernel(step, fp="reassociate", fixed_sizes=True, budget=budget)
     state = tuple(mapped(np.array, params) if n == 0 else mapped(np.zeros_like, params)
                   for n in range(3))  # fmt: skip
     alone = mapped(np.array, state)
