@@ -314,3 +314,22 @@ def test_moduli_are_no_calls_of_the_c_library():
     text = kernel.compile(z).source
     assert "po_modulus_c128(" in text
     assert "cabs(" not in text
+
+
+@pytest.mark.toolchain
+def test_fixed_sizes_are_compiled_in_for_each_shape():
+    def scaled(a, b):
+        return a @ b * 2.0
+
+    kernel = po.kernel(scaled, fixed_sizes=True)
+    for rows, columns in ((3, 4), (5, 1), (3, 4), (0, 2)):
+        a, b = np.ones((rows, 7)), np.ones((7, columns))
+        assert np.array_equal(kernel(a, b), scaled(a, b))
+    assert len(kernel._compiled) == 3
+    (text, *_) = (compiled.signature for compiled in kernel._compiled.values())
+    assert text.sizes == ()
+    with pytest.raises(po.PolyoptError):
+        kernel(np.ones((3, 7)), np.ones((6, 4)))
+    with pytest.raises(po.PolyoptError) as caught:
+        po.kernel(scaled, fixed_sizes=1)
+    assert caught.value.code == "PO0222"

@@ -13,6 +13,7 @@ from polyopt.model.contraction import (
     STACK,
     RegisterTile,
     contraction_sizes,
+    fitting_tile,
     packed_sizes,
     register_tile,
 )
@@ -167,3 +168,22 @@ def test_a_cache_of_few_ways_keeps_one():
     assert Cache(1, 4096, 4, 64).room(1) == 3072
     assert Cache(1, 4096, 4, 64).room(9) == 1024
     assert [cache.level for cache in caches_of(Machine())] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "tile"),
+    [(256, 64, (4, 4)), (256, 192, (8, 3)), (32, 16, (16, 1)), (1, 5, (8, 3))],
+)
+def test_tiles_leave_nothing_over_where_lengths_are_known(rows, columns, tile):
+    assert fitting_tile(MACHINES[1], rows, columns, 16) == RegisterTile(*tile)
+
+
+def test_blocks_of_known_lengths_are_of_one_size_and_enough_for_all_threads():
+    known = packed_sizes(MACHINES[1], 4, 1, (256, 64, 64))
+    assert (known.rows, known.columns) == (128, 64)
+    batch = packed_sizes(MACHINES[1], 4, 1, (64, 64, 64), products=8)
+    assert batch.rows == 64
+    single = packed_sizes(MACHINES[1], 4, 1, (64, 64, 64))
+    assert single.rows == 32
+    deep = packed_sizes(MACHINES[1], 4, 1, (256, 64, 256))
+    assert deep.depth * 64 * 4 <= MACHINES[1].l1  # the panel of one column of tiles

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -89,7 +90,7 @@ def test_no_piece_hides_a_wrong_order(few, change):
     whole, function = loops()
     nests = [n for n, node in enumerate(function.body) if isinstance(node, For)]
     wrong = 0
-    for first, second in zip(nests, nests[1:], strict=False):
+    for first, second in pairwise(nests):
         body = list(function.body)
         match change:
             case "left out":

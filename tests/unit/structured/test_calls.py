@@ -170,6 +170,18 @@ def test_one_kernel_serves_all_objects_of_a_shape():
     assert len(inner._compiled) == 1
 
 
+def test_known_structures_are_taken_apart_as_before():
+    """Other values of a known structure, another structure, and the first one again."""
+    kernel = po.kernel(unpacking)
+    for pair in ((X, X), (X * 2, X * 3), [X, X * 4], (X[:3], X[:3]), (X, X * 5)):
+        other = pair[0] * 6
+        np.testing.assert_array_equal(kernel(pair, other), unpacking(pair, other))
+    assert kernel._structures.find(((X, X), X)) is not None
+    assert kernel._structures.find(([X, X], X)) is None
+    assert kernel._structures.find(((X, X, X), X)) is None
+    assert kernel._structures.find(((X, "text"), X)) is None
+
+
 @pytest.mark.parametrize(
     ("name", "code", "text"),
     [
