@@ -139,11 +139,15 @@ def outlined(
     shapes = tuple(extent for array in arrays for extent in views[array].array.shape[1:])
     scalars = _scalars(inside, free, identifiers(body), shapes)
     params = [f"{ctype} {c}" for ctype, c in scalars]
-    params += [views[array].parameter() for array in arrays]
+    memories: dict[str, list[str]] = {}  # arrays that take turns in one memory are one argument
+    for array in arrays:
+        memories.setdefault(views[array].pointer, []).append(array)
     arguments = [c for _, c in scalars]
-    arguments += [
-        frame.views[a].name if views[a].is_plain else frame.views[a].memory for a in arrays
-    ]
+    for first, *others in memories.values():
+        is_written = any(views[array].written for array in (first, *others))
+        params.append(replace(views[first], written=is_written).parameter())
+        outer = frame.views[first]
+        arguments.append(outer.name if views[first].is_plain else outer.memory)
     if fails:
         params.append(f"int *{STATUS}")
         arguments.append(f"&{STATUS}")
