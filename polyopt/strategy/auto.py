@@ -41,6 +41,7 @@ from polyopt.strategy.row_sweep_fusion import fuse_row_sweeps
 from polyopt.strategy.semiring_closure import blocked_closure
 from polyopt.strategy.sums import sums
 from polyopt.strategy.tiling import outer_bands, parallelize_outer
+from polyopt.strategy.transposed_lanes import small_products, vectorize_rows
 from polyopt.strategy.unroll_and_jam import jam_row_sums, passes_with_sums, row_sums
 from polyopt.strategy.vector import vectorize_innermost
 from polyopt.transforms import Affine, Fusion, Separate
@@ -191,12 +192,15 @@ def _sketch(start: Schedule, machine: Machine) -> _Sketch:
     ordered = _within_budget("versions for sizes", ordered, lambda s: add_versions(s, machine))
     streamed = _within_budget("joint sweeps", ordered, lambda s: fuse_row_sweeps(s, machine))
     joint = frozenset(_labels(streamed.tree) - _labels(ordered.tree))
-    held = _within_budget("held sums", streamed, lambda s: block_sums(s, machine, joint))
+    small = frozenset[str]()
+    with optional("lanes across rows", BUDGET, part=MOST):
+        streamed, small = small_products(streamed, machine, joint)
+    held = _within_budget("held sums", streamed, lambda s: block_sums(s, machine, joint | small))
     kept = joint if held is streamed else joint | _marked(held.tree)
     waiting = rows = frozenset[str]()
     with optional("sums in passes", BUDGET, part=MOST):
         waiting, rows = fusible_reductions(held, kept), row_sums(held, kept)
-    later = kept | waiting | rows
+    later = kept | waiting | rows | small
     summed = _within_budget("tiles of sums", held, lambda s: tile_sums(s, machine, later))
     done = frozenset(_labels(summed.tree) - _labels(ordered.tree)) | _marked(summed.tree)
     return _Sketch(summed, done, waiting, rows)
@@ -223,6 +227,11 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
             several = passes_with_sums(fused, sketch.rows)
             done |= frozenset(_labels(unrolled.tree) - _labels(fused.tree))
         fused = unrolled
+    whole = fused
+    fused = _within_budget(
+        "lanes across rows", fused, lambda s: vectorize_rows(s, machine, done | waiting)
+    )
+    done |= frozenset(_labels(fused.tree) - _labels(whole.tree)) | _marked(fused.tree)
     if not several:
         fused = _within_budget("joint sums", fused, lambda s: fuse_row_sums(s, done | waiting))
     if waiting:

@@ -50,7 +50,7 @@ def reaches_all_elements(
         for name in statements_of(schedule.scop, domain):
             statement = schedule.scop.statement(name)
             moves = directions(members, schedule.scop, statement)
-            if not _is_arithmetic(statement.value) or not all(
+            if not is_arithmetic(statement.value) or not all(
                 _is_reached(access, schedule.scop, statement, (moves[row], moves[-1]), own)
                 for access in accesses(statement)
             ):
@@ -58,19 +58,19 @@ def reaches_all_elements(
     return True
 
 
-def _is_arithmetic(value: Expr) -> bool:
+def is_arithmetic(value: Expr) -> bool:
     """Tell whether a value consists of operators that lanes compute."""
     kinds = Binary | Unary | Load | Const | Param | Symbol
     if isinstance(value, Select):
         condition = value.condition
         parts = (*children(condition), value.then, value.otherwise)
-        return isinstance(condition, Compare) and all(map(_is_arithmetic, parts))
+        return isinstance(condition, Compare) and all(map(is_arithmetic, parts))
     if isinstance(value, Load):
         return value.dtype in LANES
     return (
         isinstance(value, kinds)
         and value.dtype in LANES
-        and all(map(_is_arithmetic, children(value)))
+        and all(map(is_arithmetic, children(value)))
     )
 
 

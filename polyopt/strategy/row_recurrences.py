@@ -191,7 +191,7 @@ def _with_few_cells(schedule: Schedule, label: str, strip: _Strip) -> Schedule |
     for name, homes in contraction_nests(schedule.scop, schedule.tree).items():
         if row not in homes:
             continue
-        sizes = _cells(schedule, name, homes[homes.index(row) :])
+        sizes = cells(schedule, name, homes[homes.index(row) :])
         if sizes is not None and sizes.count(0) == 1:
             if len(sizes) > 1:
                 steps.append(transforms.Contract(name, sizes))
@@ -200,7 +200,7 @@ def _with_few_cells(schedule: Schedule, label: str, strip: _Strip) -> Schedule |
     return attempt_each(schedule, steps)
 
 
-def _cells(schedule: Schedule, name: str, homes: tuple[str, ...]) -> tuple[int, ...] | None:
+def cells(schedule: Schedule, name: str, homes: tuple[str, ...]) -> tuple[int, ...] | None:
     """Return the cells per dimension: 0, for all, along the first loop, 1 along the others.
 
     None where some loop does not advance exactly one dimension by one.
