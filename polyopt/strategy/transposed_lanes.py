@@ -58,13 +58,16 @@ class _Leaf:
 class _Lanes:
     """A loop for lanes by its position in a band; the dimension that it moves of each array.
 
-    `copied` are arrays with rows to transpose, `private` temporaries of one iteration.
+    `copied` are arrays with rows to transpose, `private` temporaries of one iteration.  `is_free`:
+    some statement accesses no copy.  Then full tiles alone have copies; else the last tile has some
+    as well, because isl keeps parts that share a statement in one loop, which temporaries need.
     """
 
     position: int
     rows: int
     copied: Mapping[str, int]
     private: Mapping[str, int]
+    is_free: bool
 
 
 def vectorize_rows(schedule: Schedule, machine: Machine, skip: Collection[str]) -> Schedule:
@@ -181,7 +184,8 @@ def _find(schedule: Schedule, label: str, machine: Machine) -> _Lanes | None:
         if found is None or not _pays(schedule.scop, inside, sums, position, found[0]):
             continue
         is_chain = any(leaf.lengths[-1] is None for leaf in sums)
-        return _Lanes(position, lanes * (VECTORS if is_chain else 1), *found)
+        rows = lanes * (VECTORS if is_chain else 1)
+        return _Lanes(position, rows, *found, _has_free_statement(inside, found[0]))
     return None
 
 
@@ -293,6 +297,13 @@ def _is_contiguous(scop: Scop, access: Access, moved: list[int]) -> bool:
     return is_last and scop.array(access.array).layout in (Layout.C, Layout.ROWS)
 
 
+def _has_free_statement(inside: list[_Leaf], copied: Collection[str]) -> bool:
+    """Tell whether some statement accesses none of the `copied` arrays."""
+    return any(
+        all(access.array not in copied for access in accesses(leaf.statement)) for leaf in inside
+    )
+
+
 def _pays(
     scop: Scop, inside: list[_Leaf], sums: list[_Leaf], position: int, copied: Mapping[str, int]
 ) -> bool:
@@ -342,8 +353,9 @@ def _applied(schedule: Schedule, label: str, found: _Lanes) -> Schedule | None:
         return None
     before = {band.label for band in bands(schedule.tree)}
     made = [b.label for b in bands(sunk.tree) if b.label not in before and ".lanes" in b.label]
+    scope = f"{tile}[0]" if found.is_free else f"{lanes}.tile[0]"
     copies = (
-        transforms.Pack(array, f"{tile}[0]", _last(schedule.scop.array(array), dimension))
+        transforms.Pack(array, scope, _last(schedule.scop.array(array), dimension))
         for array, dimension in found.copied.items()
     )
     laned = sunk.attempt(*(Vectorize(f"{one}[0]") for one in made), *copies)

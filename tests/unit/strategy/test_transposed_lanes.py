@@ -142,3 +142,18 @@ def test_products_of_a_batch(n):
     A, B, C = rng.random((n, 5, 5)), rng.random((n, 5, 5)), np.full((n, 5, 5), np.nan)
     po.kernel(products, threads=2)(A, B, C)
     np.testing.assert_allclose(C, A @ B, rtol=1e-12)
+
+
+def weighted(X: po.f32["N,D"], M: po.f32["K,D"], V: po.f32["K,D"]):
+    apart = X[:, None, :] - M[None, :, :]
+    return np.sum(apart**2 / V, axis=2)
+
+
+@pytest.mark.toolchain
+def test_two_vectors_share_a_reciprocal():
+    """The reciprocal is that of a number, before it is in all lanes."""
+    rng = np.random.default_rng(5)
+    X, M, V = (rng.random(shape, np.float32) + 0.1 for shape in ((77, 6), (5, 6), (5, 6)))
+    kernel = po.kernel(weighted, fp="reassociate", threads=1)
+    np.testing.assert_allclose(kernel(X, M, V), weighted(X, M, V), rtol=1e-5)
+    assert "pack(" in kernel.compile(X, M, V).schedule_text
