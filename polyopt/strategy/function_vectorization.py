@@ -1,9 +1,9 @@
 """Vectorize functions of sums: distribute groups of iterations over sums and functions.
 
-In: a fused nest whose iterations reduce and call functions such as exp of the results.
+In: a fused nest whose iterations reduce rows and use the results, as in functions such as exp.
 Out: groups of as many iterations as a vector has lanes: first their sums, with an accumulator each,
-then the functions of all of them.
-Leaves: nests that use more of a row than its sums; there one function per row is negligible.
+so that the latencies of additions overlap, then the functions of all of them.
+Leaves: nests that use more of a row than its sums; short sums that no function uses.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from polyopt.schedule.tree import (
     only_statement,
     statements_of,
 )
-from polyopt.strategy.strides import Stride, loop_moves
+from polyopt.strategy.short_loop_unrolling import has_uniform_trip_count, trip_count
+from polyopt.strategy.strides import Stride, accesses, loop_moves
 from polyopt.transforms import Cut, Distribute, Interchange, Separate, Tile, Unroll, Vectorize
 
 LEAST, MOST = 4, 16
@@ -85,15 +86,33 @@ def _vectorized(schedule: Schedule, label: str, machine: Machine) -> Schedule | 
     sums = [part for part in parts if _is_sum(schedule, part)]
     names = [name for part in others for name in statements_of(schedule.scop, part.domain)]
     functions = calling(schedule, names)
-    if not sums or not functions or len(sums) + len(others) < len(parts):
+    if not sums or len(sums) + len(others) < len(parts):
+        return None
+    if not functions and not all(_shares_terms(schedule, label, part) for part in sums):
         return None
     rows, steps = label, list[Transform]()
     if len(band.members) > 1:
         steps.append(Cut(label, len(band.members) - 1))
         rows = f"{label}.inner"
-    size = group_size(schedule, functions, machine)
+    size = group_size(schedule, functions or names, machine)
     steps += sums_and_functions(rows, size, [part in sums for part in parts])
     return schedule.attempt(*steps)
+
+
+def _shares_terms(schedule: Schedule, label: str, part: Filter) -> bool:
+    """Tell whether sums of one unknown length read elements that all rows share, term by term."""
+    band = part.child
+    assert isinstance(band, Band)
+    statement = only_statement(schedule.tree, schedule.scop, band.label)
+    assert statement is not None
+    rows = loop_moves(schedule, label, statement)[-1]
+    terms = loop_moves(schedule, band.label, statement)[-1]
+    if trip_count(schedule, band.label, 0) or not has_uniform_trip_count(schedule, band.label, 0):
+        return False
+    return any(
+        terms[read.ref] is Stride.CONTIGUOUS and rows[read.ref] is Stride.INVARIANT
+        for read in accesses(statement)[1:]
+    )
 
 
 def _is_sum(schedule: Schedule, part: Filter) -> bool:

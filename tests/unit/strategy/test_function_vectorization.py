@@ -8,6 +8,7 @@ import pytest
 import polyopt as po
 from polyopt.ir.loops import LoopKind
 from polyopt.machine import Machine
+from polyopt.schedule.reductions import reassociated
 from polyopt.schedule.tree import bands
 from polyopt.strategy import auto_schedule
 from tests.unit.proof.edits import program_of
@@ -75,6 +76,76 @@ def test_functions_have_lanes_and_groups_are_shared_out(function):
 def test_what_is_left(function):
     """Roots, which cost little; rows that are used again; one result."""
     assert "distribute" not in text(function)
+
+
+def power(A: po.f64["N,N"], x: po.f64["N"], y: po.f64["N"], found: po.f64["T"]):
+    """A is read elsewhere, and each step begins with the results of the one before."""
+    for t in range(found.shape[0]):
+        total = 0.0
+        for i in range(A.shape[0]):
+            acc = A[i, i]
+            for j in range(A.shape[0]):
+                acc += A[i, j] * x[j]
+            y[i] = acc
+            total += acc * acc
+        for i in range(A.shape[0]):
+            x[i] = y[i] / (1.0 + total)
+        found[t] = total
+
+
+def triangular(A: po.f64["N,N"], x: po.f64["N"], y: po.f64["N"], found: po.f64["T"]):
+    for t in range(found.shape[0]):
+        total = 0.0
+        for i in range(A.shape[0]):
+            acc = A[i, i]
+            for j in range(i):
+                acc += A[i, j] * x[j]
+            y[i] = acc
+            total += acc * acc
+        for i in range(A.shape[0]):
+            x[i] = y[i] / (1.0 + total)
+        found[t] = total
+
+
+def squares(A: po.f64["N,N"], x: po.f64["N"], y: po.f64["N"], found: po.f64["T"]):
+    for t in range(found.shape[0]):
+        total = 0.0
+        for i in range(A.shape[0]):
+            acc = A[i, i]
+            for j in range(A.shape[0]):
+                acc += A[i, j] * A[i, j]
+            y[i] = acc * x[i]
+            total += acc * acc
+        for i in range(A.shape[0]):
+            x[i] = y[i] / (1.0 + total)
+        found[t] = total
+
+
+def groups(function):
+    program = reassociated(program_of(function), choices=True)
+    return [s for s in auto_schedule(program.scop, WIDE).text.split(";") if "distribute" in s]
+
+
+def test_rows_that_share_terms_are_grouped():
+    assert len(groups(power)) == 1
+
+
+@pytest.mark.parametrize("function", [triangular, squares])
+def test_rows_of_their_own_are_not(function):
+    """Sums of different lengths; sums that share no operand."""
+    assert not groups(function)
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 29])
+def test_groups_of_rows(n):
+    rng = np.random.default_rng(n)
+    A, x, y, found = rng.random((n, n)), rng.random(n), np.zeros(n), np.zeros(3)
+    want = A.copy(), x.copy(), y.copy(), found.copy()
+    po.kernel(power, threads=2, fp="reassociate")(A, x, y, found)
+    power(*want)
+    for one, other in zip((A, x, y, found), want, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
 @pytest.mark.toolchain
