@@ -179,6 +179,11 @@ class Facts:
             self.rotations[place] = (names, period)
             self.version += 1
 
+    def drop_rotation(self, place: Place) -> None:
+        """Learn that names do not come back to their arrays in the loop at `place`."""
+        self.rotations[place] = ((), 1)
+        self.version += 1
+
     def add(self, places: set[Place], place: Place) -> None:
         """Learn a member of `merged` or `stored_conditions`."""
         if place not in places:

@@ -80,7 +80,7 @@ def read_if(b: Builder, frame: Frame, node: ast.If, rest: list[ast.stmt]) -> Val
     _merge(b, frame, node, whole, then)
     unpin(b, frame, pinned, frame.loc(node))
     own = {name: watch for name, watch in frame.watched.items() if name not in watched}
-    settle_watches(b, frame, own, None)
+    settle_watches(b, frame, own, None, {})
     frame.watched = watched
     return None
 

@@ -48,12 +48,16 @@ from polyopt.frontend.variables.memory_variables import (
     store_pinned,
 )
 from polyopt.frontend.variables.name_rotation import (
+    Phase,
     bind_after,
-    phase_condition,
+    grouped,
+    is_closed,
+    note_rotated,
     settle_watches,
     trips,
+    watch_again,
 )
-from polyopt.ir.expr import Expr, Iter, Load
+from polyopt.ir.expr import Expr, Load
 from polyopt.ir.types import DType
 
 
@@ -78,25 +82,32 @@ def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
         _require_trip(b, frame, node, loop, unbound)
     place = frame.place(node, "loop")
     rotating, period = b.facts.rotations.get(place, ((), 1))
+    if any(name in frame.pins for name in rotating):
+        rotating, period = (), 1
     watched = dict(frame.watched)
     is_left = node.type_comment is not None
     counted = {} if is_left else counters(frame, node)
     carried = touched & (frame.live.body[node] | later) - set(rotating) - set(counted)
     pinned = [*pin_names(b, frame, carried, node), *pin_results(b, frame, touched, node)]
+    watch_again(frame, carried, node)
     first = len(b.marks)
     last = _last_value(b, frame, node, loop, source)
-    with _turns(b, frame, node, loop):
-        states = _read_phases(b, frame, node, loop, source.item, period, counted, last, unbound)
+    groups, phases = grouped(loop, period)
+    with _turns(b, frame, node, groups):
+        states = _read_phases(b, frame, node, groups, source.item, phases, counted, last, unbound)
     inside = b.marks[first:]
     meet(b, frame, touched)
     unpin(b, frame, pinned, frame.loc(node))
-    own = {name: watch for name, watch in frame.watched.items() if name not in watched}
+    own = {name: w for name, w in frame.watched.items() if watched.get(name) is not w}
     is_fixed = is_left or any(isinstance(frame.env.get(n), Tensor) for n in unbound)
-    settle_watches(b, frame, own, None if is_fixed else place)
+    settle_watches(b, frame, own, None if is_fixed else place, watched)
     frame.watched = watched
-    if rotating:
+    if rotating and not is_closed(frame, rotating, states[0]):
+        b.facts.drop_rotation(place)
+    elif rotating:
         arrays = [{name: state[name] for name in rotating} for state in states]
         bind_after(b, frame, loop, arrays, [n for n in rotating if n in later], node)
+        note_rotated(frame, rotating, states[0], frame.loc(node))
     _forget(frame, node, name, is_kept=last is not None)
     forget_sizes(frame, inside)
     leave(b, frame, loop, counted)
@@ -138,7 +149,7 @@ def read_while(b: Builder, frame: Frame, node: ast.While) -> None:
     meet(b, frame, touched)
     unpin(b, frame, pinned, loc)
     own = {name: watch for name, watch in frame.watched.items() if name not in watched}
-    settle_watches(b, frame, own, None)
+    settle_watches(b, frame, own, None, {})
     frame.watched = watched
     for name in set(unbound) - set(perhaps):
         place = None if frame.calls else frame.place(node, name)
@@ -224,7 +235,7 @@ def _read_phases(
     node: ast.For,
     loop: Loop,
     item: Callable[[Expr], Value],
-    period: int,
+    phases: tuple[Phase, ...],
     counted: Mapping[str, Counter],
     last: Number | None,
     unbound: list[str],
@@ -238,20 +249,19 @@ def _read_phases(
     shadowed = {target: frame.pins.pop(target) for target in targets if target in frame.pins}
     states: list[dict[str, Value]] = []
     touched = assigned(node.body) - targets
-    for phase in range(period):
+    for phase in phases:
         meet(b, frame, touched)
         states.append(dict(frame.env))
-        here = TRUE if period == 1 else phase_condition(loop, period, phase)
-        with b.under((here,)):
-            enter(b, frame, loop, counted)
-            assign_to(b, frame, node.target, item(Iter(loop.iter)), node)
+        with b.under((phase.runs,)):
+            enter(b, frame, phase.number, counted, loop.loc)
+            assign_to(b, frame, node.target, item(phase.value), node)
             if last is not None and isinstance(last.expr, Load):
-                b.emit((), last.expr, Iter(loop.iter))
+                b.emit((), last.expr, phase.value)
             frame.reader.block(b, frame, node.body)
             if last is not None and targets & assigned(node.body):
                 _keep_bound(b, frame, node, last)
             for name in unbound:
-                _keep_last(b, frame, name, loop, period, finals)
+                _keep_last(b, frame, name, loop, len(phases), finals)
     frame.pins.update(shadowed)
     frame.env.update(finals)
     return states

@@ -9,7 +9,8 @@ import ast
 from collections.abc import Mapping
 
 from polyopt.dataclass import dataclass
-from polyopt.frontend.integers.affine_integers import floordiv, is_affine, minus, plus, times
+from polyopt.errors import Loc
+from polyopt.frontend.integers.affine_integers import is_affine, plus, times
 from polyopt.frontend.integers.exact_integers import limited
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.statement_domains import Loop
@@ -17,7 +18,7 @@ from polyopt.frontend.values.promote import number_of
 from polyopt.frontend.values.values import Known, Number
 from polyopt.frontend.variables.call_frames import Frame
 from polyopt.frontend.variables.name_rotation import trips
-from polyopt.ir.expr import Expr, Iter, integer
+from polyopt.ir.expr import Expr
 from polyopt.ir.types import DType
 
 
@@ -62,14 +63,13 @@ def _steps(node: ast.For) -> dict[str, int]:
     return result
 
 
-def enter(b: Builder, frame: Frame, loop: Loop, found: Mapping[str, Counter]) -> None:
-    """Give the counters their values at the start of an iteration."""
-    value = Iter(loop.iter)
-    distance = minus(value, loop.lower) if loop.step > 0 else minus(loop.lower, value)
-    done = floordiv(distance, integer(abs(loop.step)))
+def enter(
+    b: Builder, frame: Frame, done: Expr, found: Mapping[str, Counter], loc: Loc | None
+) -> None:
+    """Give the counters their values after `done` iterations."""
     for name, counter in found.items():
         reached = plus(counter.start, times(done, counter.step))
-        frame.env[name] = Number(limited(b, reached, loop.loc), True)
+        frame.env[name] = Number(limited(b, reached, loc), True)
 
 
 def leave(b: Builder, frame: Frame, loop: Loop, found: Mapping[str, Counter]) -> None:

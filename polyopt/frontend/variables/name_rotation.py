@@ -1,23 +1,30 @@
 """Loops at whose end array names change places: `a, b = b, a`.
 
-In: a loop whose body permutes array names.  Out: the body read once for each phase of the
-permutation, under `(i - first) mod period == phase`: no element is copied.
+In: a loop whose body permutes array names.  Out: a loop over groups of as many iterations as bring
+every name back, with the body once for each: no element is copied, and no condition has a `mod`.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from polyopt.dataclass import dataclass, replace
+from polyopt.errors import Loc
 from polyopt.frontend.integers.affine_integers import (
+    TRUE,
+    ZERO,
     compare,
     constant,
     floordiv,
+    less,
     minus,
     modulo,
     plus,
+    times,
 )
 from polyopt.frontend.program.builder import Builder
+from polyopt.frontend.program.decisions import decided
 from polyopt.frontend.program.facts import Place
 from polyopt.frontend.program.memory import store
 from polyopt.frontend.program.snapshots import stand_for
@@ -27,26 +34,58 @@ from polyopt.frontend.variables.call_frames import Frame, Watch
 from polyopt.frontend.variables.memory_variables import learn_array
 from polyopt.ir.expr import CompareOp, Expr, Iter, integer
 
-LONGEST = 4
+LONGEST = 6
+
+
+def watch_again(frame: Frame, names: Iterable[str], node: ast.For) -> None:
+    """Watch the array names in the loop `node` that a loop or branch around it watches."""
+    for name in sorted(names):
+        value = frame.env.get(name)
+        if name in frame.watched and isinstance(value, Tensor):
+            frame.watched[name] = Watch(value, frame.place(node, name))
 
 
 def settle_watches(
-    b: Builder, frame: Frame, watches: Mapping[str, Watch], place: Place | None
+    b: Builder,
+    frame: Frame,
+    watches: Mapping[str, Watch],
+    place: Place | None,
+    outer: Mapping[str, Watch],
 ) -> None:
     """Decide what to do about array names that were bound again.
 
-    At the end of a loop (`place`) names that only changed places rotate; others get memory.
+    At the end of a loop (`place`) names that only changed places rotate; others get memory, for
+    which the `outer` loop that watches them cares.
     """
     rebound = {name: watch for name, watch in watches.items() if watch.rebound}
     if not rebound:
         return
-    period = None if place is None else _period(frame, rebound)
+    period = None if place in b.facts.rotations else _period(frame, rebound)
     if place is not None and period is not None:
-        b.facts.set_rotation(place, tuple(sorted(rebound)), period)
+        if period > 1:
+            b.facts.set_rotation(place, tuple(sorted(rebound)), period)
         return
     for name, watch in sorted(rebound.items()):
+        if name in outer:
+            outer[name].rebound.extend(watch.rebound)
+            continue
         for value, loc in watch.rebound:
             learn_array(b, name, watch, value, loc)
+
+
+def is_closed(frame: Frame, names: Iterable[str], first: Mapping[str, Value]) -> bool:
+    """Whether a group of iterations has brought every name back to its `first` value."""
+    return all(frame.env.get(name) is first.get(name) for name in names)
+
+
+def note_rotated(
+    frame: Frame, names: Iterable[str], first: Mapping[str, Value], loc: Loc | None
+) -> None:
+    """Tell the loops around that a loop has left names at other arrays than their `first`."""
+    for name in names:
+        value = frame.env[name]
+        if name in frame.watched and value is not first.get(name):
+            frame.watched[name].rebound.append((value, loc))
 
 
 def _period(frame: Frame, rebound: Mapping[str, Watch]) -> int | None:
@@ -62,23 +101,53 @@ def _period(frame: Frame, rebound: Mapping[str, Watch]) -> int | None:
     for period in range(1, LONGEST + 1):
         now = {name: now[source[name]] for name in rebound}
         if all(now[name] == name for name in rebound):
-            return period if period > 1 else None
+            return period
     return None
 
 
-def phase_condition(loop: Loop, period: int, phase: int) -> Expr:
-    """Return the condition that an iteration belongs to `phase`."""
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One of the iterations that a group has.
+
+    `value`: of the loop's variable.  `number`: of earlier iterations.  `runs`: whether the last
+    group has it.
+    """
+
+    value: Expr
+    number: Expr
+    runs: Expr
+
+
+def grouped(loop: Loop, period: int) -> tuple[Loop, tuple[Phase, ...]]:
+    """Return the loop over groups of `period` iterations, and the iterations of a group."""
     value = Iter(loop.iter)
-    distance = minus(value, loop.lower) if loop.step > 0 else minus(loop.lower, value)
-    number = floordiv(distance, integer(abs(loop.step)))
-    return compare(CompareOp.EQ, modulo(number, integer(period)), integer(phase))
+    if period == 1:
+        done = floordiv(_distance(loop, value), integer(abs(loop.step)))
+        return loop, (Phase(value, done, TRUE),)
+    size = abs(loop.step) * period
+    groups = floordiv(plus(_distance(loop, loop.upper), size - 1), integer(size))
+    numbers = [plus(times(value, period), phase) for phase in range(period)]
+    phases = tuple(_phase(loop, number) for number in numbers)
+    first = replace(phases[0], runs=TRUE)
+    return Loop(loop.iter, ZERO, groups, loc=loop.loc), (first, *phases[1:])
+
+
+def _phase(loop: Loop, number: Expr) -> Phase:
+    """Return the iteration of `loop` with this number, if it has that many."""
+    value = plus(loop.lower, times(number, loop.step))
+    runs = less(value, loop.upper) if loop.step > 0 else less(loop.upper, value)
+    return Phase(value, number, runs)
+
+
+def _distance(loop: Loop, end: Expr) -> Expr:
+    """Return how far the loop's variable moves from its first value to `end`."""
+    return minus(end, loop.lower) if loop.step > 0 else minus(loop.lower, end)
 
 
 def trips(b: Builder, loop: Loop) -> Expr:
     """Return the number of iterations."""
-    distance = minus(loop.upper, loop.lower) if loop.step > 0 else minus(loop.lower, loop.upper)
     step = abs(loop.step)
-    return b.extent(floordiv(plus(distance, step - 1), integer(step)))
+    return b.extent(floordiv(plus(_distance(loop, loop.upper), step - 1), integer(step)))
 
 
 def bind_after(
@@ -89,11 +158,19 @@ def bind_after(
     names: Sequence[str],
     node: ast.For,
 ) -> None:
-    """Bind the names used after the loop: a copy of the array they ended at."""
+    """Bind the names used after the loop: to arrays if the call decides which, else to copies."""
     count = trips(b, loop)
     known = constant(count)
     if known is not None:
         frame.env.update(states[known % len(states)])
+        return
+    ends = [
+        compare(CompareOp.EQ, modulo(count, integer(len(states))), integer(phase))
+        for phase in range(len(states))
+    ]
+    reached = [state for state, here in zip(states, ends, strict=True) if decided(b, here)]
+    if reached:
+        frame.env.update(reached[0])
         return
     frame.env.update(states[0])
     for name in names:
@@ -102,8 +179,7 @@ def bind_after(
         buffer = b.new_buffer(name, first.dtype, first.shape)
         whole = view_of(buffer)
         final = Tensor(first.shape, first.dtype, whole.at, whole.view)
-        for phase, state in enumerate(states):
-            here = compare(CompareOp.EQ, modulo(count, integer(len(states))), integer(phase))
+        for here, state in zip(ends, states, strict=True):
             value = state[name]
             assert isinstance(value, Tensor)
             with b.under((here,)):
