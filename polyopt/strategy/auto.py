@@ -38,6 +38,7 @@ from polyopt.strategy.row_expansion import expand_rows
 from polyopt.strategy.row_recurrences import jam_recurrences
 from polyopt.strategy.row_sum_fusion import fuse_row_sums
 from polyopt.strategy.row_sweep_fusion import fuse_row_sweeps
+from polyopt.strategy.running_rows import fuse_running_rows, sums_of_running_rows
 from polyopt.strategy.semiring_closure import blocked_closure
 from polyopt.strategy.sums import sums
 from polyopt.strategy.tiling import outer_bands, parallelize_outer
@@ -177,13 +178,15 @@ class _Sketch:
     """A schedule whose products and sums are tiled: enough to choose which one to finish.
 
     `done` are the bands that need nothing more, `waiting` sums that may join a pass over the same
-    rows, and `rows` sums along rows that go with what makes or uses the rows.
+    rows, `rows` sums along rows that go with what makes or uses the rows, and `running` sums of
+    rows that a recurrence makes.
     """
 
     schedule: Schedule
     done: frozenset[str]
     waiting: frozenset[str]
     rows: frozenset[str]
+    running: frozenset[str]
 
 
 def _sketch(start: Schedule, machine: Machine) -> _Sketch:
@@ -197,13 +200,14 @@ def _sketch(start: Schedule, machine: Machine) -> _Sketch:
         streamed, small = small_products(streamed, machine, joint)
     held = _within_budget("held sums", streamed, lambda s: block_sums(s, machine, joint | small))
     kept = joint if held is streamed else joint | _marked(held.tree)
-    waiting = rows = frozenset[str]()
+    waiting = rows = running = frozenset[str]()
     with optional("sums in passes", BUDGET, part=MOST):
         waiting, rows = fusible_reductions(held, kept), row_sums(held, kept)
-    later = kept | waiting | rows | small
+        running = sums_of_running_rows(held, kept | waiting | rows | small)
+    later = kept | waiting | rows | running | small
     summed = _within_budget("tiles of sums", held, lambda s: tile_sums(s, machine, later))
     done = frozenset(_labels(summed.tree) - _labels(ordered.tree)) | _marked(summed.tree)
-    return _Sketch(summed, done, waiting, rows)
+    return _Sketch(summed, done, waiting, rows, running)
 
 
 def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedule:
@@ -213,6 +217,12 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
     """
     done, waiting, start = sketch.done, sketch.waiting, sketch.schedule
     fused = _within_budget("fused nests", start, lambda s: _fuse(s, done | waiting))
+    start = fused
+    fused = _within_budget("running rows", fused, lambda s: fuse_running_rows(s, done | waiting))
+    if sketch.running:
+        others = frozenset(outer_bands(fused.tree)) - sketch.running
+        fused = _within_budget("tiles of sums", fused, lambda s: tile_sums(s, machine, others))
+        done |= frozenset(_labels(fused.tree) - _labels(start.tree)) | _marked(fused.tree)
     several: list[str] = []
     if sketch.rows:
         unrolled = _within_budget(

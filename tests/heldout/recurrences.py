@@ -74,6 +74,26 @@ def three_body(x: po.f64["N,3"], w: po.f64["N,N"]):
     return energy
 
 
+def deepest_fall(gain: po.f64["T,S"], low: po.f64["S"]):
+    wealth = np.cumprod(gain, axis=0)
+    low[:] = (wealth / np.maximum.accumulate(wealth, axis=0)).min(axis=0)
+
+
+def smoothed_error(x: po.f64["T,S"], worst: po.f64["S"]):
+    smooth = np.empty_like(x)
+    smooth[0] = x[0]
+    for t in range(1, x.shape[0]):
+        smooth[t] = 0.25 * x[t] + 0.75 * smooth[t - 1]
+    for t in range(1, x.shape[0]):
+        for s in range(x.shape[1]):
+            worst[s] = max(worst[s], abs(x[t, s] - smooth[t, s]))
+
+
+def shares(flow: po.f32["T,S"], share: po.f32["T,S"]):
+    total = np.cumsum(flow, axis=0)
+    share[:] = flow / total
+
+
 PROGRAMS = (
     HeldOut(compounded, ("row_recurrences",), {"N": 37, "T": 61}),
     HeldOut(
@@ -85,4 +105,17 @@ PROGRAMS = (
     HeldOut(screened, ("loop_privatization",), {"N": 61}),
     HeldOut(bend, ("loop_privatization",), {"M": 23, "K": 31}),
     HeldOut(three_body, ("loop_privatization",), {"N": 67}),
+    HeldOut(
+        deepest_fall,
+        ("running_rows",),
+        {"T": 43, "S": 37},
+        prepare=lambda gain, low: np.add(np.abs(gain, out=gain), 0.5, out=gain),
+    ),
+    HeldOut(smoothed_error, ("running_rows",), {"T": 61, "S": 29}),
+    HeldOut(
+        shares,
+        ("running_rows",),
+        {"T": 37, "S": 53},
+        prepare=lambda flow, share: np.add(np.abs(flow, out=flow), 0.5, out=flow),
+    ),
 )
