@@ -8,21 +8,26 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import islpy as isl
+
 from polyopt import transforms
 from polyopt.ir.loops import LoopKind
-from polyopt.ir.scop import Access, Scop, Statement
+from polyopt.ir.scop import Access, Role, Scop, Statement
+from polyopt.schedule.isl_bridge import coefficients
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import (
     Band,
+    BandMember,
     Sequence,
     bands,
     find_band,
     path_to,
+    statement_function,
     statements_of,
     tuple_names,
 )
 from polyopt.strategy.strides import Stride, accesses, along_row, directions, stride_of
-from polyopt.transforms import Cut, Distribute, Interchange, Peel, Vectorize
+from polyopt.transforms import Cut, Distribute, Fuse, Interchange, Peel, Vectorize
 
 _GAIN = {Stride.CONTIGUOUS: 2, Stride.INVARIANT: 1, Stride.STRIDED: -4}
 
@@ -125,11 +130,64 @@ def _split(schedule: Schedule, label: str) -> Schedule | None:
     if split is None:
         return None
     marked = False
-    for number in range(len(body.parts)):
-        vector = split.attempt(Vectorize(f"{label}.{number}"))
+    split, labels = _rejoined(split, [f"{label}.{number}" for number in range(len(body.parts))])
+    for part in labels:
+        vector = split.attempt(Vectorize(part))
         if vector is not None:
             split, marked = vector, True
     return split if marked else None
+
+
+def _rejoined(schedule: Schedule, labels: list[str]) -> tuple[Schedule, list[str]]:
+    """Return `schedule` with adjacent loops as one, and their labels, where values need no memory.
+
+    The joint loops are vectorizable, run all statements for the same elements, and keep all uses of
+    some temporary in one iteration.
+    """
+    joint, kept = schedule, labels[:1]
+    places = {label: _places(schedule, label) for label in labels}
+    for label in labels[1:]:
+        is_near = len(places[label]) == 1 and places[label] == places[kept[-1]]
+        fused = joint.attempt(Fuse(kept[-1], label, 1)) if is_near else None
+        if fused is not None and fused.attempt(Vectorize(kept[-1])) is not None:
+            joint = fused
+        else:
+            kept.append(label)
+    gained = _local_temporaries(joint, kept) > _local_temporaries(schedule, labels)
+    return (joint, kept) if gained else (schedule, labels)
+
+
+def _places(schedule: Schedule, label: str) -> frozenset[tuple[str, ...]]:
+    """Return, for each statement of a band, how the loops around it move, and their shifts."""
+    path, domain = path_to(schedule.tree, schedule.scop, label)
+    members = (*path, *find_band(schedule.tree, label).members)
+    return frozenset(
+        tuple(part for member in members for part in _place(member, schedule.scop, name))
+        for name in statements_of(schedule.scop, domain)
+    )
+
+
+def _place(member: BandMember, scop: Scop, name: str) -> tuple[str, ...]:
+    pieces: list[isl.Aff] = []
+    statement_function(member, scop, name).foreach_piece(lambda _, aff: pieces.append(aff))
+    shifts = (str(aff.get_constant_val()) for aff in pieces)
+    return (*map(str, coefficients(member, scop, name).values()), *shifts)
+
+
+def _local_temporaries(schedule: Schedule, labels: list[str]) -> frozenset[str]:
+    """Return the temporaries that only statements of one of several bands access."""
+    scop = schedule.scop
+    around = {
+        name: label
+        for label in labels
+        for name in statements_of(scop, path_to(schedule.tree, scop, label)[1])
+    }
+    users: dict[str, set[str]] = {}
+    for statement in scop.statements:
+        for access in (statement.write, *statement.reads):
+            users.setdefault(access.array, set()).add(around.get(statement.name, ""))
+    temporary = (array.name for array in scop.arrays if array.role is Role.TEMP and array.shape)
+    return frozenset(name for name in temporary if "" not in users[name] and len(users[name]) == 1)
 
 
 def dependence_order(schedule: Schedule, label: str, body: Sequence) -> tuple[int, ...] | None:

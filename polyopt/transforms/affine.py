@@ -21,7 +21,9 @@ from polyopt.schedule.dependences import dependences_of
 from polyopt.schedule.isl_bridge import from_isl
 from polyopt.schedule.legality import check_legal
 from polyopt.schedule.source import relabel
+from polyopt.schedule.statement_groups import expanded, groups_of, merged
 from polyopt.schedule.tree import (
+    Band,
     Leaf,
     Sequence,
     Tree,
@@ -74,6 +76,9 @@ class Affine:
         """
         dependences = dependences_of(scop)
         if not self.band:
+            grouped = self._in_groups(scop, dependences.scheduling)
+            if grouped is not None and check_legal(scop, dependences, grouped) is None:
+                return grouped
             found = relabel(self._scheduled(scop, scop.domain, dependences.scheduling))
             textual = relabel(_textual(found, scop))
             return found if check_legal(scop, dependences, textual) is not None else textual
@@ -87,6 +92,23 @@ class Affine:
         ordered = (self._replaced(tree, part) for part in (_textual(found, scop), found))
         first = next(ordered)
         return first if check_legal(scop, dependences, first) is None else next(ordered)
+
+    def _in_groups(self, scop: Scop, order: isl.UnionMap) -> Tree | None:
+        """Return isl's tree with the statements that belong to one iteration as one.
+
+        None without such statements, and where their loops are not all in the outermost band.
+        """
+        groups = groups_of(scop, order)
+        if not groups:
+            return None
+        domain, pairs = merged(scop.domain, order, groups)
+        try:
+            found = flat(expanded(self._scheduled(scop, domain, pairs), groups))
+        except (BudgetError, ScheduleError):
+            return None
+        deepest = max(len(group[0].iters) for group in groups)
+        is_deep = isinstance(found, Band) and len(found.members) >= deepest
+        return relabel(found) if is_deep else None
 
     def _replaced(self, tree: Tree, nest: Tree) -> Tree:
         """Return `tree` with the nest in the place of the band."""
