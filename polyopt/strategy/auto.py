@@ -34,6 +34,7 @@ from polyopt.strategy.outer_vectorization import vectorize_outer_loops
 from polyopt.strategy.parallel_reductions import parallelize_reductions, serial
 from polyopt.strategy.reduction_fusion import fuse_reductions, fusible_reductions
 from polyopt.strategy.register_blocking import block_sums_in_registers
+from polyopt.strategy.row_block_fusion import fuse_row_blocks
 from polyopt.strategy.row_expansion import expand_rows
 from polyopt.strategy.row_recurrences import jam_recurrences
 from polyopt.strategy.row_sum_fusion import fuse_row_sums
@@ -263,7 +264,8 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
     done |= frozenset(_labels(fused.tree) - _labels(whole.tree))
     laned = _within_budget("sunk loops", fused, lambda s: vectorize_outer_loops(s, done))
     jammed = _within_budget("strips of rows", laned, lambda s: jam_recurrences(s, machine, done))
-    parallel = _within_budget("parallel loops", jammed, lambda s: parallelize_outer(s, machine))
+    blocked = _within_budget("blocks of rows", jammed, lambda s: fuse_row_blocks(s, machine))
+    parallel = _within_budget("parallel loops", blocked, lambda s: parallelize_outer(s, machine))
     return _within_budget("SIMD lanes", parallel, vectorize_innermost)
 
 
