@@ -19,8 +19,8 @@ from polyopt.machine import Machine
 from polyopt.model.contraction import TURNS, USUAL
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.sizes import value_of
-from polyopt.schedule.tree import Band, Leaf, bands, find_band
-from polyopt.strategy.extents import growing_rank
+from polyopt.schedule.tree import Band, Leaf, bands, find_band, fresh_label
+from polyopt.strategy.extents import count_similar_loops, growing_rank
 from polyopt.strategy.fusion import adjacent, read_in, statements_in, written_in
 from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import Cut, Fuse, Move, Parallelize, Recompute, Tile
@@ -80,24 +80,40 @@ def _cut(schedule: Schedule, tile: str) -> list[Transform]:
 
 def _with_next(schedule: Schedule, first: _Blocks, after: str) -> Schedule | None:
     """Return `schedule` with the nest `after` in the blocks of rows, before them or recomputed."""
+    again = _recomputed(schedule, after)
+    return again or _fused(schedule, first, after) or schedule.attempt(Move(after, first.label))
+
+
+def _fused(schedule: Schedule, first: _Blocks, after: str) -> Schedule | None:
+    """Return `schedule` with the nest `after` fused with the blocks of rows before it, or None."""
     blocks = _blocks(schedule, after)
     if blocks is None:
         tile, steps = _in_blocks(schedule, first, after)
     else:
         tile, steps = blocks.tile, _cut(schedule, blocks.tile)
+    apart = schedule.attempt(*steps)
+    if apart is None or not _have_same_loops(apart, first, after, tile):
+        return None
     batch: list[Transform] = [Fuse(first.label, after, first.batch)] if first.batch else []
-    fused = schedule.attempt(*steps, *batch, Fuse(first.tile, tile, 1))
-    if fused is not None and _are_independent(fused, first):
-        return fused
-    return _recomputed(schedule, after) or schedule.attempt(Move(after, first.label))
+    fused = apart.attempt(*batch, Fuse(first.tile, tile, 1))
+    return fused if fused is not None and _are_independent(fused, first) else None
+
+
+def _have_same_loops(schedule: Schedule, first: _Blocks, after: str, tile: str) -> bool:
+    """Tell whether a nest has the loops over the batch and over the blocks of rows."""
+    domain = schedule.scop.domain
+    pairs = [(first.tile, tile, 1), (first.label, after, first.batch)]
+    bands_of = [(find_band(schedule.tree, a), find_band(schedule.tree, b), n) for a, b, n in pairs]
+    return all(count_similar_loops(domain, a, b) >= n for a, b, n in bands_of)
 
 
 def _in_blocks(schedule: Schedule, first: _Blocks, label: str) -> tuple[str, list[Transform]]:
     """Return the band of tiles of a pass over the rows, and the steps that make it."""
-    count = len(find_band(schedule.tree, label).members)
-    steps: list[Transform] = [Cut(label, first.batch)] if 0 < first.batch < count else []
-    inner = f"{label}.inner" if first.batch else label
-    return f"{inner}.tile", [*steps, Tile(inner, (first.rows,))]
+    inner, steps = label, list[Transform]()
+    if 0 < first.batch < len(find_band(schedule.tree, label).members):
+        inner, steps = fresh_label(schedule.tree, f"{label}.inner"), [Cut(label, first.batch)]
+    tile = fresh_label(schedule.tree, f"{inner}.tile")
+    return tile, [*steps, Tile(inner, (first.rows,))]
 
 
 def _are_independent(schedule: Schedule, blocks: _Blocks) -> bool:
