@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from polyopt.dataclass import dataclass
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.scop import Role
 from polyopt.machine import Machine
 from polyopt.model.contraction import TURNS, USUAL
@@ -58,7 +58,10 @@ def _from(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
     while found is not None and last in outer_bands(found.tree):
         after = next((two for one, two in adjacent(found.tree) if one == label), None)
         found = None if after is None else _with_next(found, first, after)
-    return found and found.attempt(*_parallel(first))
+    if found is None:
+        return None
+    found, first = _with_initial_values(found, first)
+    return found.attempt(*_parallel(first))
 
 
 def _sequential(schedule: Schedule, labels: list[str]) -> Schedule | None:
@@ -87,6 +90,8 @@ def _with_next(schedule: Schedule, first: _Blocks, after: str) -> Schedule | Non
 def _fused(schedule: Schedule, first: _Blocks, after: str) -> Schedule | None:
     """Return `schedule` with the nest `after` fused with the blocks of rows before it, or None."""
     blocks = _blocks(schedule, after)
+    if blocks is None and len(find_band(schedule.tree, after).members) <= first.batch:
+        return None
     if blocks is None:
         tile, steps = _in_blocks(schedule, first, after)
     else:
@@ -99,10 +104,31 @@ def _fused(schedule: Schedule, first: _Blocks, after: str) -> Schedule | None:
     return fused if fused is not None and _are_independent(fused, first) else None
 
 
+def _with_initial_values(schedule: Schedule, blocks: _Blocks) -> tuple[Schedule, _Blocks]:
+    """Return the schedule with the nests before, which set what the blocks update, in the blocks."""
+    labels = outer_bands(schedule.tree)
+    for label in reversed(labels[: labels.index(blocks.label)]):
+        if not written_in(schedule, label) & written_in(schedule, blocks.label):
+            continue
+        if len(find_band(schedule.tree, label).members) <= blocks.batch:
+            continue
+        tile, steps = _in_blocks(schedule, blocks, label)
+        apart = schedule.attempt(Move(label, blocks.label), *steps)
+        if apart is None or not _have_same_loops(apart, blocks, label, tile):
+            continue
+        joint = replace(blocks, label=label if blocks.batch else tile, tile=tile)
+        batch = [Fuse(label, blocks.label, blocks.batch)] if blocks.batch else []
+        fused = apart.attempt(*batch, Fuse(tile, blocks.tile, 1))
+        if fused is not None and _are_independent(fused, joint):
+            schedule, blocks = fused, joint
+    return schedule, blocks
+
+
 def _have_same_loops(schedule: Schedule, first: _Blocks, after: str, tile: str) -> bool:
     """Tell whether a nest has the loops over the batch and over the blocks of rows."""
     domain = schedule.scop.domain
-    pairs = [(first.tile, tile, 1), (first.label, after, first.batch)]
+    pairs = [(first.tile, tile, 1)]
+    pairs += [(first.label, after, first.batch)] if first.batch else []
     bands_of = [(find_band(schedule.tree, a), find_band(schedule.tree, b), n) for a, b, n in pairs]
     return all(count_similar_loops(domain, a, b) >= n for a, b, n in bands_of)
 
@@ -110,7 +136,7 @@ def _have_same_loops(schedule: Schedule, first: _Blocks, after: str, tile: str) 
 def _in_blocks(schedule: Schedule, first: _Blocks, label: str) -> tuple[str, list[Transform]]:
     """Return the band of tiles of a pass over the rows, and the steps that make it."""
     inner, steps = label, list[Transform]()
-    if 0 < first.batch < len(find_band(schedule.tree, label).members):
+    if first.batch:
         inner, steps = fresh_label(schedule.tree, f"{label}.inner"), [Cut(label, first.batch)]
     tile = fresh_label(schedule.tree, f"{inner}.tile")
     return tile, [*steps, Tile(inner, (first.rows,))]
