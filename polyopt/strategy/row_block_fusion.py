@@ -23,7 +23,7 @@ from polyopt.schedule.tree import Band, Leaf, bands, find_band, fresh_label
 from polyopt.strategy.extents import count_similar_loops, growing_rank
 from polyopt.strategy.fusion import adjacent, read_in, statements_in, written_in
 from polyopt.strategy.tiling import outer_bands
-from polyopt.transforms import Cut, Fuse, Move, Parallelize, Recompute, Tile
+from polyopt.transforms import Cut, Fuse, Move, Parallelize, Recompute, Tile, Vectorize
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +159,7 @@ def _recomputed(schedule: Schedule, label: str) -> Schedule | None:
     found: Schedule | None = schedule
     for reader in _innermost(schedule, array.name):
         found = found and found.attempt(Recompute(array.name, reader))
+        found = found and (found.attempt(Vectorize(reader)) or found)
     return None if found is None or label in outer_bands(found.tree) else found
 
 
