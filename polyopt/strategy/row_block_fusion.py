@@ -3,7 +3,7 @@
 In: a schedule in which a product makes rows that later nests change and another product reads, as
 the scores of attention.  Out: one nest over blocks of rows: the threads keep a block of the rows
 between the products, and the matrix of all rows is never in memory.
-Leaves: products whose rows are tiled differently, those of one batch with too few blocks of rows
+Leaves: products with nothing but elementwise nests between, whose rows are tiled differently, those of one batch with too few blocks of rows
 for all threads, and nests that all rows share.
 The order is that of Rabe and Staats, "Self-attention does not need O(n^2) memory", 2021, with whole
 rows.
@@ -206,12 +206,14 @@ def _has_blocks_enough(blocks: _Blocks, machine: Machine) -> bool:
 def _users(schedule: Schedule, first: _Blocks) -> list[str]:
     """Return the later products that read, through passes, temporary rows that `first` makes.
 
-    The rows are in memory only between the two.
+    A pass between them needs whole rows, as that of a softmax does; passes over elements run in the
+    blocks of the product before.
     """
     labels = outer_bands(schedule.tree)
     later = labels[labels.index(first.label) + 1 :]
     made = _rows(schedule, written_in(schedule, first.label))
     found: list[str] = []
+    has_whole_rows = False
     for label in later:
         reads = _rows(schedule, read_in(schedule, label))
         if not reads & made:
@@ -219,7 +221,8 @@ def _users(schedule: Schedule, first: _Blocks) -> list[str]:
         blocks = _blocks(schedule, label)
         if blocks is None:
             made |= _rows(schedule, written_in(schedule, label))
-        elif (blocks.batch, blocks.rows) == (first.batch, first.rows):
+            has_whole_rows |= any(bands(find_band(schedule.tree, label).child))
+        elif has_whole_rows and (blocks.batch, blocks.rows) == (first.batch, first.rows):
             found.append(label)
     return found
 
