@@ -3,8 +3,8 @@
 In: a schedule in which a product makes rows that later nests change and another product reads, as
 the scores of attention.  Out: one nest over blocks of rows: the threads keep a block of the rows
 between the products, and the matrix of all rows is never in memory.
-Leaves: products with nothing but elementwise nests between, whose rows are tiled differently, those of one batch with too few blocks of rows
-for all threads, and nests that all rows share.
+Leaves: products with nothing but elementwise nests between, those whose rows are tiled differently,
+and single matrices with too few blocks of rows for all threads.
 The order is that of Rabe and Staats, "Self-attention does not need O(n^2) memory", 2021, with whole
 rows.
 """
@@ -84,7 +84,12 @@ def _cut(schedule: Schedule, tile: str) -> list[Transform]:
 def _with_next(schedule: Schedule, first: _Blocks, after: str) -> Schedule | None:
     """Return `schedule` with the nest `after` in the blocks of rows, before them or recomputed."""
     again = _recomputed(schedule, after)
-    return again or _fused(schedule, first, after) or schedule.attempt(Move(after, first.label))
+    if again is not None:
+        return again
+    fused = None
+    if written_in(schedule, first.label) & read_in(schedule, after):
+        fused = _fused(schedule, first, after)
+    return fused or schedule.attempt(Move(after, first.label))
 
 
 def _fused(schedule: Schedule, first: _Blocks, after: str) -> Schedule | None:
