@@ -110,7 +110,7 @@ def _fused(schedule: Schedule, first: _Blocks, after: str) -> Schedule | None:
 
 
 def _with_initial_values(schedule: Schedule, blocks: _Blocks) -> tuple[Schedule, _Blocks]:
-    """Return the schedule with the nests before, which set what the blocks update, in the blocks."""
+    """Return the schedule with nests before, which set what the blocks update, in the blocks."""
     labels = outer_bands(schedule.tree)
     for label in reversed(labels[: labels.index(blocks.label)]):
         if not written_in(schedule, label) & written_in(schedule, blocks.label):
