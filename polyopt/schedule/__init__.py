@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from polyopt.schedule import scales as scales
     from polyopt.schedule import source_order as source_order
     from polyopt.schedule import speculation as speculation
+    from polyopt.schedule import statement_groups as statement_groups
     from polyopt.schedule import transfers as transfers
     from polyopt.schedule.dependences import Dependence as Dependence
     from polyopt.schedule.dependences import DependenceKind as DependenceKind
@@ -54,6 +55,7 @@ else:
             "schedule": "Schedule Transform source_schedule",
             "source_order": "",
             "speculation": "",
+            "statement_groups": "",
             "transfers": "",
             "witness": "Witness",
         },

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
         gpu,
         lane_accesses,
         loop_privatization,
+        row_block_fusion,
+        running_rows,
+        transposed_lanes,
         wavefront_vectorization,
     )
     from polyopt.strategy.auto import auto_schedule
@@ -27,6 +30,9 @@ else:
             "gpu": "",
             "lane_accesses": "",
             "loop_privatization": "",
+            "row_block_fusion": "",
+            "running_rows": "",
+            "transposed_lanes": "",
             "wavefront_vectorization": "",
         },
     )
@@ -37,5 +43,8 @@ __all__ = [
     "gpu",
     "lane_accesses",
     "loop_privatization",
+    "row_block_fusion",
+    "running_rows",
+    "transposed_lanes",
     "wavefront_vectorization",
 ]

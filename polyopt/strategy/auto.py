@@ -34,16 +34,13 @@ from polyopt.strategy.outer_vectorization import vectorize_outer_loops
 from polyopt.strategy.parallel_reductions import parallelize_reductions, serial
 from polyopt.strategy.reduction_fusion import fuse_reductions, fusible_reductions
 from polyopt.strategy.register_blocking import block_sums_in_registers
-from polyopt.strategy.row_block_fusion import fuse_row_blocks
 from polyopt.strategy.row_expansion import expand_rows
 from polyopt.strategy.row_recurrences import jam_recurrences
 from polyopt.strategy.row_sum_fusion import fuse_row_sums
 from polyopt.strategy.row_sweep_fusion import fuse_row_sweeps
-from polyopt.strategy.running_rows import fuse_running_rows, sums_of_running_rows
 from polyopt.strategy.semiring_closure import blocked_closure
 from polyopt.strategy.sums import sums
 from polyopt.strategy.tiling import outer_bands, parallelize_outer
-from polyopt.strategy.transposed_lanes import small_products, vectorize_rows
 from polyopt.strategy.unroll_and_jam import jam_row_sums, passes_with_sums, row_sums
 from polyopt.strategy.vector import vectorize_innermost
 from polyopt.transforms import Affine, Fusion, Separate
@@ -197,14 +194,17 @@ def _sketch(start: Schedule, machine: Machine) -> _Sketch:
     streamed = _within_budget("joint sweeps", ordered, lambda s: fuse_row_sweeps(s, machine))
     joint = frozenset(_labels(streamed.tree) - _labels(ordered.tree))
     small = frozenset[str]()
-    with optional("lanes across rows", BUDGET, part=MOST):
-        streamed, small = small_products(streamed, machine, joint)
+    if _has_sums(start):
+        with optional("lanes across rows", BUDGET, part=MOST):
+            streamed, small = strategy.transposed_lanes.small_products(streamed, machine, joint)
     held = _within_budget("held sums", streamed, lambda s: block_sums(s, machine, joint | small))
     kept = joint if held is streamed else joint | _marked(held.tree)
     waiting = rows = running = frozenset[str]()
     with optional("sums in passes", BUDGET, part=MOST):
         waiting, rows = fusible_reductions(held, kept), row_sums(held, kept)
-        running = sums_of_running_rows(held, kept | waiting | rows | small)
+        if _has_temporaries(held):
+            others = kept | waiting | rows | small
+            running = strategy.running_rows.sums_of_running_rows(held, others)
     later = kept | waiting | rows | running | small
     summed = _within_budget("tiles of sums", held, lambda s: tile_sums(s, machine, later))
     done = frozenset(_labels(summed.tree) - _labels(ordered.tree)) | _marked(summed.tree)
@@ -219,7 +219,9 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
     done, waiting, start = sketch.done, sketch.waiting, sketch.schedule
     fused = _within_budget("fused nests", start, lambda s: _fuse(s, done | waiting))
     start = fused
-    fused = _within_budget("running rows", fused, lambda s: fuse_running_rows(s, done | waiting))
+    if _has_temporaries(fused):
+        fuse_running = strategy.running_rows.fuse_running_rows
+        fused = _within_budget("running rows", fused, lambda s: fuse_running(s, done | waiting))
     if sketch.running:
         others = frozenset(outer_bands(fused.tree)) - sketch.running
         fused = _within_budget("tiles of sums", fused, lambda s: tile_sums(s, machine, others))
@@ -239,9 +241,11 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
             done |= frozenset(_labels(unrolled.tree) - _labels(fused.tree))
         fused = unrolled
     whole = fused
-    fused = _within_budget(
-        "lanes across rows", fused, lambda s: vectorize_rows(s, machine, done | waiting)
-    )
+    if _has_sums(fused):
+        across = strategy.transposed_lanes.vectorize_rows
+        fused = _within_budget(
+            "lanes across rows", fused, lambda s: across(s, machine, done | waiting)
+        )
     done |= frozenset(_labels(fused.tree) - _labels(whole.tree)) | _marked(fused.tree)
     if not several:
         fused = _within_budget("joint sums", fused, lambda s: fuse_row_sums(s, done | waiting))
@@ -264,9 +268,21 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
     done |= frozenset(_labels(fused.tree) - _labels(whole.tree))
     laned = _within_budget("sunk loops", fused, lambda s: vectorize_outer_loops(s, done))
     jammed = _within_budget("strips of rows", laned, lambda s: jam_recurrences(s, machine, done))
-    blocked = _within_budget("blocks of rows", jammed, lambda s: fuse_row_blocks(s, machine))
-    parallel = _within_budget("parallel loops", blocked, lambda s: parallelize_outer(s, machine))
+    if len(outer_bands(jammed.tree)) > 1 and _has_sums(jammed):
+        fuse_blocks = strategy.row_block_fusion.fuse_row_blocks
+        jammed = _within_budget("blocks of rows", jammed, lambda s: fuse_blocks(s, machine))
+    parallel = _within_budget("parallel loops", jammed, lambda s: parallelize_outer(s, machine))
     return _within_budget("SIMD lanes", parallel, vectorize_innermost)
+
+
+def _has_sums(schedule: Schedule) -> bool:
+    """Whether a statement is a reduction."""
+    return any(statement.reduction is not None for statement in schedule.scop.statements)
+
+
+def _has_temporaries(schedule: Schedule) -> bool:
+    """Whether there are arrays of the kernel's own."""
+    return any(array.role is Role.TEMP for array in schedule.scop.arrays)
 
 
 def _fuse(schedule: Schedule, skip: frozenset[str]) -> Schedule:

@@ -13,15 +13,15 @@ from itertools import chain, count
 
 import islpy as isl
 
+from polyopt import schedule as scheduling
 from polyopt.dataclass import dataclass
 from polyopt.errors import BudgetError, ScheduleError
 from polyopt.ir.budget import exceeds_limit, query
-from polyopt.ir.scop import Scop
+from polyopt.ir.scop import Role, Scop
 from polyopt.schedule.dependences import dependences_of
 from polyopt.schedule.isl_bridge import from_isl
 from polyopt.schedule.legality import check_legal
 from polyopt.schedule.source import relabel
-from polyopt.schedule.statement_groups import expanded, groups_of, merged
 from polyopt.schedule.tree import (
     Band,
     Leaf,
@@ -98,12 +98,15 @@ class Affine:
 
         None without such statements, and where their loops are not all in the outermost band.
         """
-        groups = groups_of(scop, order)
+        if not any(array.role is Role.TEMP for array in scop.arrays):
+            return None
+        by_groups = scheduling.statement_groups
+        groups = by_groups.groups_of(scop, order)
         if not groups:
             return None
-        domain, pairs = merged(scop.domain, order, groups)
+        domain, pairs = by_groups.merged(scop.domain, order, groups)
         try:
-            found = flat(expanded(self._scheduled(scop, domain, pairs), groups))
+            found = flat(by_groups.expanded(self._scheduled(scop, domain, pairs), groups))
         except (BudgetError, ScheduleError):
             return None
         deepest = max(len(group[0].iters) for group in groups)
