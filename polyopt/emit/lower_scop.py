@@ -97,6 +97,9 @@ def _lowered(
         for node in _Lowering(scop, marked, taken).body(loops, {})
     )
     nests = contraction_nests(scop, schedule.tree) if moves else {}
+    # no proof follows what the source finds by data to other storage
+    whole = placed_by_data(body) & {array.name for array in schedule.history()[0].scop.arrays}
+    nests = {name: nest for name, nest in nests.items() if name not in whole}
     body, arrays = _stored(reindex(body), scop.arrays, nests, sizes)
     local = {a.name for a in scop.arrays} - {a.name for a in arrays}
     reassociable = frozenset(source_name(s) for s in scop.statements if s.is_reassociable)
@@ -152,16 +155,10 @@ def _stored(
     """Return the body with temporaries narrowed to loops in `nests`, and the remaining arrays.
 
     The innermost loop of a nest comes first; an outer one is taken where it does not hold all uses
-    any more, as where isl runs an edge of it before it.  Arrays with data-dependent subscripts
-    stay as they are: no proof follows these to other storage.
+    any more, as where isl runs an edge of it before it.
     """
     labels = {node.label for node in all_nodes(body) if isinstance(node, For)}
-    placed = placed_by_data(body)
-    around = {
-        name: [label for label in nest if label in labels]
-        for name, nest in nests.items()
-        if name not in placed
-    }
+    around = {name: [label for label in nest if label in labels] for name, nest in nests.items()}
     while scopes := {name: nest.pop() for name, nest in around.items() if nest}:
         body, local = declare_in_loops(body, arrays, scopes)
         left = tuple(a for a in arrays if a.name not in local)

@@ -94,7 +94,10 @@ def _begun_late(body: Body, temporaries: frozenset[str]) -> Body:
     for node in reversed(body):
         if isinstance(node, If):
             node = map_bodies(node, _begun_late, temporaries)
-        found.insert(_place(node, found) if _begins(node, temporaries) else 0, node)
+        place = _place(node, found) if _begins(node, temporaries) else 0
+        while place and _begins(found[place - 1], temporaries):
+            place -= 1  # those that begin others stay behind it
+        found.insert(place, node)
     return tuple(found)
 
 

@@ -13,6 +13,7 @@ from polyopt import strategy, transforms
 from polyopt.dataclass import dataclass
 from polyopt.errors import BudgetError
 from polyopt.ir.budget import note_dropped, optional
+from polyopt.ir.expr import loads
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Array, Role, Scop
 from polyopt.machine import Machine
@@ -276,8 +277,9 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
 
 
 def _has_sums(schedule: Schedule) -> bool:
-    """Whether a statement is a reduction."""
-    return any(statement.reduction is not None for statement in schedule.scop.statements)
+    """Whether a statement continues what it writes."""
+    statements = schedule.scop.statements
+    return any(s.target.array in {load.array for load in loads(s.value)} for s in statements)
 
 
 def _has_temporaries(schedule: Schedule) -> bool:

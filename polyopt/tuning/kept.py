@@ -17,7 +17,7 @@ from polyopt.runtime import lookup
 from polyopt.runtime.fingerprint import versions
 from polyopt.runtime.notices import PolyoptWarning, notice
 from polyopt.runtime.records import RecordError, to_json
-from polyopt.runtime.store import Store, open_store
+from polyopt.runtime.store import Entry, Store, open_store
 from polyopt.runtime.toolchain import find_compiler, processor_features
 from polyopt.settings import setting
 from polyopt.targets import Options, detect_machine
@@ -82,8 +82,12 @@ def _in_cache(function: Callable[..., object], types: Types, options: Options) -
     if store.root is None or not (store.root / KIND).is_dir():
         return None
     key = _key(store, function, types, options)
-    found = lookup.find(store, KIND, key, function, lambda e: tuned_of(e.json("tuned.json")))
+    found = lookup.find(store, KIND, key, function, _from_entry)
     return None if found is None else found.value
+
+
+def _from_entry(entry: Entry) -> Tuned:
+    return tuned_of(entry.json("tuned.json"))
 
 
 def tuned_of(record: object) -> Tuned:

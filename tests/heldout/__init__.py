@@ -4,12 +4,21 @@ A rule is stated by properties of dependences and accesses, so that it decides f
 nobody wrote it for: these.  `python -m tests.rules` runs them beside the workloads.
 """
 
-from tests.heldout import devices, eliminations, lanes, products, recurrences, stencils, sums
+from tests.heldout import (
+    devices,
+    eliminations,
+    lanes,
+    products,
+    recurrences,
+    rows,
+    stencils,
+    sums,
+)
 from tests.heldout.program import HeldOut
 
 PROGRAMS: dict[str, HeldOut] = {
     program.name: program
-    for module in (devices, eliminations, lanes, products, recurrences, stencils, sums)
+    for module in (devices, eliminations, lanes, products, recurrences, rows, stencils, sums)
     for program in module.PROGRAMS
 }
 
