@@ -5,7 +5,7 @@ hand elements of temporaries to each other within an iteration, where all of an 
 before the next one; a tree for the first statement of each as a tree for all.
 Grouping keeps isl's scheduler from giving each of them a shift of its own (Verdoolaege and
 Janssens, "Scheduling for PPCG", 2017).
-Leaves: temporaries that no loop around fills again; their nests are fused later.
+Leaves: temporaries that no loop around fills again, whose nests are fused later; strided accesses.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.expr import Expr, Iter, substitute
+from polyopt.ir.linear import linear
 from polyopt.ir.scop import Role, Scop, Statement
 from polyopt.never import assert_never
 from polyopt.schedule.tree import Band, Filter, Leaf, Sequence, Tree
@@ -48,7 +49,7 @@ def _handed_on(scop: Scop) -> frozenset[str]:
             inner = _positions(len(users[0].iters))[-len(array.shape) :]
             is_around = len(users[0].iters) > len(array.shape)
             is_plain = len(indices) == 1 and set(next(iter(indices))) == set(inner)
-            if is_around and is_plain and _are_alike(users):
+            if is_around and is_plain and _are_alike(users) and not any(map(_strides, users)):
                 found.add(array.name)
     return frozenset(found)
 
@@ -59,6 +60,13 @@ def _indices(statement: Statement, array: str) -> list[tuple[Expr, ...]]:
     accesses = (statement.write, *statement.reads)
     own = (access.index for access in accesses if access.array == array)
     return [tuple(substitute(part, dict(names)) for part in index) for index in own]
+
+
+def _strides(statement: Statement) -> bool:
+    """Tell whether a statement skips elements: it has no lanes, which others keep by themselves."""
+    accesses = (statement.write, *statement.reads)
+    parts = (part for access in accesses for part in access.index)
+    return any(abs(factor) > 1 for part in parts for _, factor in linear(part).terms)
 
 
 def _positions(count: int) -> tuple[Iter, ...]:

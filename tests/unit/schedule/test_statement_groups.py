@@ -42,6 +42,14 @@ def shifted(u: po.f64["N,M"], steps: int):
         u[1:-1, 1:-1] = a[:-2, 1:-1] - a[2:, 1:-1] * a[1:-1, 1:-1]
 
 
+def halves(u: po.f64["N,2*M+1"], steps: int):
+    for _ in range(steps):
+        a = u[1:-1, :-2:2] + u[1:-1, 2::2]
+        b = u[:-2, 1:-1:2] + u[2:, 1:-1:2]
+        change = a * a - b
+        u[1:-1, 1:-1:2] += 0.1 * change * a
+
+
 def once(u: po.f64["N,M"], v: po.f64["N,M"]):
     a = u * u
     b = a + u
@@ -60,6 +68,7 @@ def groups(function):
         (slopes, [[0, 1, 2, 3, 4]]),  # not the update, before which neighbours read
         (lines, []),  # each is used by that update only
         (shifted, []),  # neighbours read the temporary
+        (halves, []),  # strided accesses have no lanes
         (once, []),  # no loop around fills it again
     ],
 )
