@@ -96,7 +96,10 @@ CASES: dict[Callable[..., Any], tuple[Any, ...]] = {
 
 @pytest.mark.parametrize("program", CASES, ids=lambda f: f.__name__)
 def test_forms(program: Callable[..., Any]) -> None:
-    assert_same(po.kernel(program), program, *CASES[program])
+    if program is programs.total:  # the order of its terms is open, and vectors decide it
+        assert po.kernel(program)(*CASES[program]) == pytest.approx(program(*CASES[program]), 1e-14)
+    else:
+        assert_same(po.kernel(program), program, *CASES[program])
 
 
 def test_shards_have_the_numbers_of_the_whole() -> None:
