@@ -193,7 +193,7 @@ def _sketch(start: Schedule, machine: Machine) -> _Sketch:
     ordered = _within_budget("the order of loops", start, contiguous_innermost)
     ordered = _within_budget("versions for sizes", ordered, lambda s: add_versions(s, machine))
     streamed = _within_budget("joint sweeps", ordered, lambda s: fuse_row_sweeps(s, machine))
-    joint = frozenset(_labels(streamed.tree) - _labels(ordered.tree))
+    joint = _new_labels(ordered, streamed)
     small = frozenset[str]()
     if _has_sums(start):
         with optional("lanes across rows", BUDGET, part=MOST):
@@ -208,7 +208,7 @@ def _sketch(start: Schedule, machine: Machine) -> _Sketch:
             running = strategy.running_rows.sums_of_running_rows(held, others)
     later = kept | waiting | rows | running | small
     summed = _within_budget("tiles of sums", held, lambda s: tile_sums(s, machine, later))
-    done = frozenset(_labels(summed.tree) - _labels(ordered.tree)) | _marked(summed.tree)
+    done = _new_labels(ordered, summed) | _marked(summed.tree)
     return _Sketch(summed, done, waiting, rows, running)
 
 
@@ -226,7 +226,7 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
     if sketch.running:
         others = frozenset(outer_bands(fused.tree)) - sketch.running
         fused = _within_budget("tiles of sums", fused, lambda s: tile_sums(s, machine, others))
-        done |= frozenset(_labels(fused.tree) - _labels(start.tree)) | _marked(fused.tree)
+        done |= _new_labels(start, fused) | _marked(fused.tree)
     several: list[str] = []
     if sketch.rows:
         unrolled = _within_budget(
@@ -235,11 +235,11 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
         if unrolled is fused:
             others = frozenset(outer_bands(start.tree)) - sketch.rows
             start = _within_budget("tiles of sums", start, lambda s: tile_sums(s, machine, others))
-            done |= frozenset(_labels(start.tree) - _labels(sketch.schedule.tree))
+            done |= _new_labels(sketch.schedule, start)
             unrolled = _within_budget("fused nests", start, lambda s: _fuse(s, done | waiting))
         else:
             several = passes_with_sums(fused, sketch.rows)
-            done |= frozenset(_labels(unrolled.tree) - _labels(fused.tree))
+            done |= _new_labels(fused, unrolled)
         fused = unrolled
     whole = fused
     if _has_sums(fused):
@@ -247,7 +247,7 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
         fused = _within_budget(
             "lanes across rows", fused, lambda s: across(s, machine, done | waiting)
         )
-    done |= frozenset(_labels(fused.tree) - _labels(whole.tree)) | _marked(fused.tree)
+    done |= _new_labels(whole, fused) | _marked(fused.tree)
     if not several:
         fused = _within_budget("joint sums", fused, lambda s: fuse_row_sums(s, done | waiting))
     if waiting:
@@ -257,16 +257,16 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
         )
         apart = frozenset(outer_bands(fused.tree)) - waiting
         fused = _within_budget("tiles of sums", fused, lambda s: tile_sums(s, machine, apart))
-        done |= frozenset(_labels(fused.tree) - _labels(start.tree)) | _marked(fused.tree)
+        done |= _new_labels(start, fused) | _marked(fused.tree)
     whole = fused
     if split:
         fused = _within_budget("sums in parts", fused, lambda s: parallelize_reductions(s, done))
-    done |= frozenset(_labels(fused.tree) - _labels(whole.tree))
+    done |= _new_labels(whole, fused)
     whole = fused
     fused = _within_budget(
         "functions of sums", fused, lambda s: vectorize_functions(s, machine, done)
     )
-    done |= frozenset(_labels(fused.tree) - _labels(whole.tree))
+    done |= _new_labels(whole, fused)
     laned = _within_budget("sunk loops", fused, lambda s: vectorize_outer_loops(s, done))
     jammed = _within_budget("strips of rows", laned, lambda s: jam_recurrences(s, machine, done))
     if len(outer_bands(jammed.tree)) > 1 and _has_sums(jammed):
@@ -274,6 +274,11 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
         jammed = _within_budget("blocks of rows", jammed, lambda s: fuse_blocks(s, machine))
     parallel = _within_budget("parallel loops", jammed, lambda s: parallelize_outer(s, machine))
     return _within_budget("SIMD lanes", parallel, vectorize_innermost)
+
+
+def _new_labels(before: Schedule, after: Schedule) -> frozenset[str]:
+    """Return the bands that only the later schedule has."""
+    return frozenset(_labels(after.tree) - _labels(before.tree))
 
 
 def _has_sums(schedule: Schedule) -> bool:
