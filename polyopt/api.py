@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 _SignatureOf = Callable[[Types], Signature]
 _KEPT_VALUES = 16  # kernels of one function and types, for values that captured names had
 _TRIES = 3
@@ -166,7 +167,7 @@ class Kernel(Generic[P, R]):
             settled = prepared(program, options)
             return only_schedule(settled, choose_schedules(settled, options, machine))
 
-        return as_tuned(self.py_func, types, self.options, self._tuned, chosen)
+        return self._as_tuned(types, chosen)
 
     @boundary
     def verify(self, *args: Any, samples: int = 20, seed: int = 0) -> Verification:  # noqa: ANN401
@@ -223,7 +224,7 @@ class Kernel(Generic[P, R]):
             stages = compile_stages(self.py_func, types, options)
             return explanation(self.py_func, stages, options, level, sizes)
 
-        return as_tuned(self.py_func, types, self.options, self._tuned, explained)
+        return self._as_tuned(types, explained)
 
     def _repr_html_(self) -> str | None:
         """Return the summary of what was compiled last as a table, for notebooks."""
@@ -404,10 +405,14 @@ class Kernel(Generic[P, R]):
                     break  # nobody changed a value in the meantime
             return compiled
 
-        compiled = as_tuned(self.py_func, types, self.options, self._tuned, current)
+        compiled = self._as_tuned(types, current)
         if is_set("verify"):
             verify_first(compiled)
         return self._put(types, compiled)
+
+    def _as_tuned(self, types: Types, make: Callable[[Options], T]) -> T:
+        """Return what `make` makes of the options, with what tuning found for `types`."""
+        return as_tuned(self.py_func, types, self.options, self._tuned, make)
 
     def _put(self, types: Types, compiled: CompiledKernel) -> CompiledKernel:
         self._compiled[types] = compiled
