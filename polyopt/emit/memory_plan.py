@@ -13,6 +13,7 @@ they are known: by how many of their extents are sizes of the call, then by the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import prod
 
 from polyopt.dataclass import replace
 from polyopt.emit.frame import used_arrays
@@ -74,10 +75,8 @@ def _places(body: Iterable[Node]) -> Iterator[frozenset[str]]:
 
 
 def _largest_first(array: Array) -> tuple[int, int]:
-    known = 1
-    for extent in array.shape:
-        known *= int(extent.value.real) if isinstance(extent, Const) else 1
-    return -sum(not isinstance(extent, Const) for extent in array.shape), -known
+    known = [int(extent.value.real) for extent in array.shape if isinstance(extent, Const)]
+    return len(known) - len(array.shape), -prod(known)
 
 
 def _fits(array: Array, group: list[Array], spans: dict[str, Span]) -> bool:
