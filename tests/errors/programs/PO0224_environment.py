@@ -1,4 +1,5 @@
 import os
+from unittest.mock import patch
 
 import numpy as np
 
@@ -11,11 +12,5 @@ def f(a):
 
 
 def act():
-    before = os.environ.get("POLYOPT_NUM_THREADS")
-    os.environ["POLYOPT_NUM_THREADS"] = "many"
-    try:
+    with patch.dict(os.environ, POLYOPT_NUM_THREADS="many"):
         f(np.zeros(3))
-    finally:
-        os.environ.pop("POLYOPT_NUM_THREADS")
-        if before is not None:
-            os.environ["POLYOPT_NUM_THREADS"] = before

@@ -1,4 +1,5 @@
 import os
+from unittest.mock import patch
 
 import numpy as np
 
@@ -11,11 +12,5 @@ def f(a):
 
 
 def act():
-    before = os.environ.get("POLYOPT_TUNINGS")
-    os.environ["POLYOPT_TUNINGS"] = "tunings.jsonl"
-    try:
+    with patch.dict(os.environ, POLYOPT_TUNINGS="tunings.jsonl"):
         f(np.zeros(3))
-    finally:
-        os.environ.pop("POLYOPT_TUNINGS")
-        if before is not None:
-            os.environ["POLYOPT_TUNINGS"] = before
