@@ -102,11 +102,16 @@ def text_of(function: types.FunctionType) -> FunctionText:
 
 
 def verified_text(function: types.FunctionType) -> FunctionText:
-    """Return the text that `function` was compiled from; raises `NoText`, `Changed`."""
+    """Return the text that `function` was compiled from; raises `NoText`, `Changed`.
+
+    What `exec` makes has no text, though since Python 3.13 that of `python -c` is found there.
+    """
     text = _matching(function)
     if text is not None:
         return text
     found = _candidates(function)
+    if function.__code__.co_filename == "<string>":
+        raise NoText(is_there=False)
     heads = [text.lines[0].lstrip() for text in found if text.tree() is None]
     if len(heads) == len(found) and all(head.startswith(("def ", "@", "async ")) for head in heads):
         raise NoText(is_there=True)
@@ -182,6 +187,8 @@ def is_text_of(text: FunctionText, function: types.FunctionType) -> bool:
     code = function.__code__
     if tree is None or tree.name != code.co_name:
         return False
+    # classes in the function hold the numbers of their lines since Python 3.13
+    ast.increment_lineno(tree, code.co_firstlineno - _first(tree))
     same = _agrees if _is_rewritten(code) else _is_same
     modules = [name for name in _identifiers(code) if _is_module(function, name)]
     guess = _compiled(tree, function, modules)
@@ -266,6 +273,9 @@ _FIELDS = (
 )  # fmt: skip
 
 
+_UNMARKED = str.maketrans("", "", "<>")
+
+
 def _is_same(first: types.CodeType, second: types.CodeType) -> bool:
     if any(getattr(first, name) != getattr(second, name) for name in _FIELDS):
         return False
@@ -282,6 +292,9 @@ def _is_same_constant(first: object, second: object) -> bool:
         return len(first) == len(second) and all(_is_same_constant(*pair) for pair in pairs)
     if isinstance(first, frozenset) and isinstance(second, frozenset):
         return sorted(map(repr, first)) == sorted(map(repr, second))
+    if isinstance(first, str) and isinstance(second, str) and ".<locals>." in first:
+        # Python 3.10 keeps the names of functions among the constants; `_compiled` marks scopes
+        return first.translate(_UNMARKED) == second.translate(_UNMARKED)
     if isinstance(first, int | str | bytes):
         return first == second
     return repr(first) == repr(second)  # -0.0 is not 0.0, and nan is nan
