@@ -68,8 +68,16 @@ def _annotations(func: Callable[..., object]) -> dict[str, object]:
 
 
 def _plain(note: object) -> object:
-    """Return what `Annotated[np.ndarray, po.f64["N"]]` says: ours, or else the type."""
-    if get_origin(note) is not Annotated:
+    """Return what an alias or `Annotated[np.ndarray, po.f64["N"]]` says: ours, or else the type.
+
+    `NDArray[…]` is an alias by the `type` statement since NumPy 2.5.
+    """
+    origin = get_origin(note)
+    if hasattr(origin, "__value__"):
+        return _plain(origin.__value__[get_args(note)])
+    if hasattr(note, "__value__"):
+        return _plain(note.__value__)
+    if origin is not Annotated:
         return note
     kind, *others = get_args(note)
     return next((other for other in others if isinstance(other, Annotation)), kind)

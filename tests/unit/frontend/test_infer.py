@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 import polyopt as po
+from polyopt.capture.text import function_of_text
 from polyopt.errors import UsageError
 from polyopt.frontend.syntax.type_inference import infer_types, show_type
 
@@ -168,6 +171,20 @@ CASES = {
 @pytest.mark.parametrize("function", CASES, ids=lambda f: f.__name__)
 def test_types_are_told(function):
     assert ", ".join(map(show_type, infer_types(function))) == CASES[function]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="needs the statement `type`")
+def test_aliases_are_what_they_stand_for():
+    scope = {"NDArray": NDArray, "np": np}
+    text = (
+        "type Row = NDArray[np.float32]\n"
+        "type Of[T] = NDArray[T]\n"
+        "def f(a: Row, b: Of[np.int16]):\n"
+        "    for i in range(len(a)):\n"
+        "        a[i] = b[i]\n"
+    )
+    function = function_of_text(text, "f", "<aliases>", scope)
+    assert ", ".join(map(show_type, infer_types(function))) == "f32[:], i16[:]"
 
 
 def vectors(a, b, c):
