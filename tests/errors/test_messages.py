@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import sys
 import warnings
 from pathlib import Path
 from types import ModuleType
@@ -55,6 +56,8 @@ def parse(module: ModuleType) -> tuple[ArgType, ...]:
 @pytest.mark.toolchain
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_the_message_is_exact(path: Path, request: pytest.FixtureRequest) -> None:
+    if path.stem.startswith("PO08") and sys.version_info < (3, 11):
+        pytest.skip("frames of Python 3.10 have lines and no columns")
     error = provoke(path)
     message = str(error).replace(str(path), path.name) + "\n"
     expected = path.with_suffix(".txt")

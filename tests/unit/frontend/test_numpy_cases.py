@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import math
 import re
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -47,6 +48,7 @@ PARAMS = [
     pytest.param(text, f"{group} {number}", id=f"{group}-{text}")
     for group, texts in CASES.items()
     for number, text in enumerate(texts)
+    if "math.cbrt" not in text or sys.version_info >= (3, 11)
 ]
 
 
