@@ -73,7 +73,7 @@ def _plain(note: object) -> object:
     `NDArray[…]` is an alias by the `type` statement since NumPy 2.5.
     """
     origin = get_origin(note)
-    if hasattr(origin, "__value__"):
+    if origin is not None and hasattr(origin, "__value__"):
         return _plain(origin.__value__[get_args(note)])
     if hasattr(note, "__value__"):
         return _plain(note.__value__)
