@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from polyopt import building, loading, saving
+from polyopt.cregion import preprocessing
 from polyopt.measuring import overrides
 from polyopt.runtime import toolchain
 from polyopt.runtime.levels import LEVELS
@@ -91,6 +93,8 @@ TOOLS = ("gcc", "as", "ld", "nm", "addr2line")
 """The programs that one marked `toolchain` finds."""
 LEVEL = "x86-64-v3"
 """What that one compiles for, where the processor has it."""
+BOUND = (building, loading, saving, preprocessing)
+"""Modules that bind what pure tests replace: imported before, they keep the true functions."""
 
 
 def is_pure(item: pytest.Item) -> bool:
