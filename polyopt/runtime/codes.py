@@ -24,7 +24,7 @@ CODES = {
     "PO0221": "an unknown option",
     "PO0222": "an option's value is wrong",
     "PO0223": "something that cannot be compiled where a function is needed",
-    "PO0224": "an environment variable's value is wrong",
+    "PO0224": "a variable or a setting has a wrong value",
     "PO0225": "a value that must be known to compile is not given",
     "PO0226": "a value of type bfloat16 without the package ml_dtypes",
     "PO0228": "a captured value is another one than the kernel was compiled for",

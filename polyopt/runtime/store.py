@@ -1,7 +1,8 @@
 """Content-addressed entries on disk: never torn, never trusted, never overwritten.
 
 In: a kind, a key text and files.  Out: an `Entry` whose files were verified against its manifest.
-Refuses: nothing loudly; an entry that does not verify is set aside with one warning and is a miss.
+Refuses: a wrong setting `cache-size` (PO0224).
+An entry that does not verify is set aside with one warning and is a miss.
 An entry is written in a private staging directory, manifest last, and renamed into place.  Nothing
 waits for the disk: what is lost with the machine's power does not verify, and is made again.
 """
@@ -22,8 +23,9 @@ from typing import TypeVar
 
 from polyopt.dataclass import dataclass
 from polyopt.digest import hex_digest
+from polyopt.errors import UsageError
 from polyopt.runtime.notices import CacheWarning, log, notice
-from polyopt.settings import setting
+from polyopt.settings import chosen, setting
 
 T = TypeVar("T")
 FORMAT = "v1"
@@ -37,6 +39,7 @@ WRONG_DATA = (
 _YOUNG = 3600.0
 _SWEEP_EVERY = 600.0
 _DEFAULT_LIMIT = 1024 * 1024 * 1024
+_MOST_DIGITS = 18
 
 
 def digest(data: bytes) -> str:
@@ -204,8 +207,11 @@ KINDS = ("kernels", "reads", "libraries", "compilers", "cubins", "machines", "tu
 
 
 def open_store() -> Store:
-    """Return the user's cache, or one that keeps nothing when its directory cannot be used."""
-    limit = _limit(setting("cache-size"))
+    """Return the user's cache, or one that keeps nothing when its directory cannot be used.
+
+    Raises `UsageError` (PO0224) for a wrong setting `cache-size`.
+    """
+    limit = _limit()
     if (setting("cache") or "").lower() in ("0", "off", "no"):
         return Store(None, limit)
     base = cache_directory()
@@ -239,15 +245,20 @@ def cache_directory() -> Path:
     return Path(platformdirs.user_cache_path("polyopt"))
 
 
-def _limit(text: str | None) -> int:
-    """Read a size in bytes, with an optional K, M or G; anything else is the default."""
-    scales = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-    if text:
-        scale = scales.get(text[-1].lower())
-        number = text if scale is None else text[:-1]
-        if number.isdecimal():
-            return int(number) * (scale or 1)
-    return _DEFAULT_LIMIT
+def _limit() -> int:
+    """Return the setting `cache-size` in bytes: a number, with K, M or G if it has a unit.
+
+    Raises `UsageError` (PO0224) for anything else.
+    """
+    text, origin = chosen("cache-size")
+    if text is None:
+        return _DEFAULT_LIMIT
+    scale = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.get(text[-1].lower())
+    number = text if scale is None else text[:-1]
+    if not number.isdecimal() or len(number) > _MOST_DIGITS:
+        hint = "write a number of bytes, or of kilobytes, megabytes or gigabytes: 500M"
+        raise UsageError("PO0224", f"{origin} is `{text}`, not a size", hint=hint)
+    return int(number) * (scale or 1)
 
 
 def _private(status: os.stat_result, what: str) -> None:

@@ -109,9 +109,9 @@ CALL: dict[str, Entry] = {
         "pass a Python function",
     ),
     "PO0224": Entry(
-        "an environment variable's value is wrong",
+        "a variable of the environment or a setting has a wrong value",
         "POLYOPT_NUM_THREADS=many",
-        "unset it or set a positive number",
+        "unset it, or write what the message asks for",
     ),
     "PO0225": Entry(
         "an argument's value decides the code and was not given",

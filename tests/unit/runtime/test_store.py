@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from polyopt.errors import UsageError
 from polyopt.runtime import store as module
 from polyopt.runtime.notices import CacheWarning
 from polyopt.runtime.store import MANIFEST, Store, cache_directory, digest, open_store
@@ -261,12 +262,20 @@ def test_sweep_removes_old_leftovers(store):
 
 
 def test_size_limit_from_the_environment(monkeypatch):
-    for text, expected in [("5", 5), ("2K", 2048), ("3m", 3 << 20), ("1G", 1 << 30)]:
+    sizes = [("5", 5), ("2K", 2048), ("3m", 3 << 20), ("1G", 1 << 30), ("", 1 << 30)]
+    for text, expected in sizes:
         monkeypatch.setenv("POLYOPT_CACHE_SIZE", text)
         assert open_store().limit == expected
-    for text in ("", "x", "-1", "G", "1T"):
-        monkeypatch.setenv("POLYOPT_CACHE_SIZE", text)
-        assert open_store().limit == module._DEFAULT_LIMIT
+
+
+@pytest.mark.parametrize("text", ["x", "-1", "G", "1T", "1.5G", "9" * 5000])
+def test_a_wrong_size_limit_is_refused(monkeypatch, text):
+    monkeypatch.setenv("POLYOPT_CACHE_SIZE", text)
+    with pytest.raises(UsageError, match="not a size") as refused:
+        open_store()
+    assert refused.value.code == "PO0224"
+    monkeypatch.setenv("POLYOPT_CACHE_SIZE", str(refused.value.hint).split()[-1])
+    assert open_store().limit == 500 << 20
 
 
 WRITER = textwrap.dedent(
