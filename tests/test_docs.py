@@ -19,10 +19,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import polyopt
+from polyopt.ir.scop import Role
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -198,3 +201,46 @@ def test_the_schedules_page_lists_every_step() -> None:
     page = (ROOT / "docs" / "schedules.md").read_text(encoding="utf-8")
     table = page.partition("## Steps")[2].partition("## What")[0]
     assert set(re.findall(r"^\| `(\w+)\(", table, flags=re.MULTILINE)) == set(STEPS)
+
+
+def test_the_cookbook_shows_every_step(request: pytest.FixtureRequest) -> None:
+    from docs.cookbook import making
+    from polyopt.transforms.text import STEPS
+
+    if request.config.getoption("--update-golden"):
+        making.write()
+    assert sorted(map(making.name_of, making.RECIPES)) == sorted(STEPS)
+    assert making.PAGE.read_text(encoding="utf-8") == making.page()
+
+
+def _recipes() -> list[Any]:
+    from docs.cookbook.recipes import RECIPES
+
+    return list(RECIPES)
+
+
+@pytest.mark.parametrize("recipe", _recipes(), ids=lambda recipe: recipe.step)
+def test_pictures_of_the_cookbook_show_what_runs(recipe: Any) -> None:
+    from docs.cookbook import making
+
+    path = making.PICTURES / f"{making.name_of(recipe)}.svg"
+    assert path.read_text(encoding="utf-8") == making.picture(recipe)
+
+
+@pytest.mark.parametrize("recipe", _recipes(), ids=lambda recipe: recipe.step)
+def test_schedules_of_the_cookbook_compute_the_same(recipe: Any) -> None:
+    from docs.cookbook import making
+    from polyopt.ir.interp import poison, run_scop
+    from polyopt.schedule.tree import time_of
+
+    before, after = making.schedules(recipe)
+    sizes, scop = dict(recipe.sizes), before.scop
+    given = [array for array in scop.arrays if array.role not in (Role.TEMP, Role.FAULT)]
+    random = np.random.default_rng(3)
+    filled = {a.name: poison(a, sizes) for a in given}
+    arrays = {n: random.integers(0, 3, a.shape).astype(a.dtype) for n, a in filled.items()}
+    found = {name: array.copy() for name, array in arrays.items()}
+    run_scop(scop, arrays, dict(sizes))
+    run_scop(after.scop, found, dict(sizes), order=time_of(after.tree, after.scop.domain))
+    for name, array in arrays.items():
+        assert np.allclose(found[name], array), name
