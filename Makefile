@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 # a Python that has polyopt, and the libraries to compare with, for `make gpu`
 GPU_PYTHON ?=
 
-.PHONY: help demo train test test-all lint format bench friendly gpu venv clean need-venv need-cc
+.PHONY: help demo train test test-all lint format docs bench friendly gpu venv clean need-venv need-cc
 
 help:
 	@echo "make demo    compile gemm and jacobi-2d at LARGE, check against NumPy, print times"
@@ -15,6 +15,7 @@ help:
 	@echo "make test    run the tests; of tests with very many cases, a seventh of these"
 	@echo "make test-all  run all of them"
 	@echo "make lint    ruff and mypy --strict"
+	@echo "make docs    the pages of docs/ as HTML in build/docs/"
 	@echo "make bench   the comparison harness over workloads/"
 	@echo "make friendly  times a user waits, errors, ported programs, reports, beside their targets"
 	@echo "make gpu     checks and measurements on a GPU, within ten minutes; without one, the rest"
@@ -39,6 +40,10 @@ lint: $(VENV)/.dev
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .
+
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going --quiet -b html docs build/docs
+	@echo "build/docs/index.html"
 
 bench: need-cc $(VENV)/.run
 	$(BIN)/python -m bench $(BENCH_ARGS)
@@ -77,6 +82,10 @@ $(VENV)/.test: pyproject.toml | $(BIN)/python
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.test $(VENV)/.run
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@ $(VENV)/.run
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

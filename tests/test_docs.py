@@ -203,6 +203,23 @@ def test_the_schedules_page_lists_every_step() -> None:
     assert set(re.findall(r"^\| `(\w+)\(", table, flags=re.MULTILINE)) == set(STEPS)
 
 
+def test_the_reference_of_commands_is_up_to_date(request: pytest.FixtureRequest) -> None:
+    from docs.reference import commands
+
+    if request.config.getoption("--update-golden"):
+        commands.PAGE.write_text(commands.page(), encoding="utf-8")
+    assert commands.PAGE.read_text(encoding="utf-8") == commands.page()
+
+
+def test_the_reference_of_the_api_has_every_name() -> None:
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"auto\w+:: polyopt\.(\w+)$", page, flags=re.MULTILINE))
+    types = {"f16", "bf16", "f32", "f64", "c64", "c128", "bool_"}
+    types |= {f"{kind}{bits}" for kind in "iu" for bits in (8, 16, 32, 64)}
+    assert set(polyopt.__all__) - listed - types == {"__version__"}
+    assert all(hasattr(polyopt, name) for name in listed)
+
+
 def test_the_cookbook_shows_every_step(request: pytest.FixtureRequest) -> None:
     from docs.cookbook import making
     from polyopt.transforms.text import STEPS
