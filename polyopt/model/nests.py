@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from polyopt.dataclass import dataclass, replace
+from polyopt.ir.expr import Binary, Compare, Const, Expr, Param, Unary, walk
 from polyopt.ir.loops import (
     Assign,
     Body,
@@ -24,14 +25,16 @@ from polyopt.ir.loops import (
     SetLocal,
     While,
 )
-from polyopt.ir.nodes import all_nodes
+from polyopt.ir.nodes import all_nodes, map_bodies
 from polyopt.machine import Machine, Rates
 from polyopt.model.amount import Amount
 from polyopt.model.footprint import GUESS, Memory
 from polyopt.model.predict import Form, Prediction, known_at, predict_body
+from polyopt.model.ranges import holds
 from polyopt.model.traffic import Known, enter, is_tile
 
 _Instance = Assign | Declare | SetLocal
+_OF_SIZES = (Param, Const, Unary, Binary, Compare)
 _ORDERED = (LoopKind.SEQUENTIAL, LoopKind.UNROLL)
 
 
@@ -99,12 +102,32 @@ def nests(
     rates: Rates,
     in_lanes: Callable[[For], bool],
 ) -> tuple[Nest, ...]:
-    """Return the nests of `fn`, with predictions for these values of its size parameters."""
+    """Return the nests of `fn` that run at these sizes, with predictions."""
     ranges, memory = known_at(fn, sizes, machine)
     model = _Model(memory, machine, rates, in_lanes)
     return tuple(
-        nest for body in groups(fn.body) for nest in _nests(body, _Place((), 1.0, ranges), model)
+        nest
+        for body in groups(_at_sizes(fn.body, ranges))
+        for nest in _nests(body, _Place((), 1.0, ranges), model)
     )
+
+
+def _at_sizes(body: Body, ranges: Known) -> Body:
+    """Return a body without the branches that do not run at these sizes."""
+    found: list[Node] = []
+    for node in body:
+        known = None
+        if isinstance(node, If) and _is_of_sizes(node.condition):
+            known = holds(node.condition, ranges)
+        if isinstance(node, If) and known is not None:
+            found += _at_sizes(node.then if known else node.otherwise, ranges)
+        else:
+            found.append(map_bodies(node, _at_sizes, ranges))
+    return tuple(found)
+
+
+def _is_of_sizes(condition: Expr) -> bool:
+    return all(isinstance(part, _OF_SIZES) for part in walk(condition))
 
 
 def groups(body: Body) -> tuple[Body, ...]:

@@ -171,7 +171,7 @@ def _after(
     same = [s for s in after.scop.statements if s.name == statement.name]
     if not same or same[0].iters != statement.iters:
         return []
-    path = _path(after, statement.name)
+    path = _path(after, statement.name, params)
     tiles = [m for m in path if m.is_tile]
     moved = [(m, _values(m, after.scop, statement.name, found, params)) for m in path]
     varying = [(m, v) for m, v in moved if not m.is_tile and len(set(v.values())) > 1]
@@ -189,11 +189,15 @@ def _after(
     return [_plane("in the final order", loops, places, colours, pairs, statement)]
 
 
-def _path(schedule: Schedule, name: str) -> tuple[BandMember, ...]:
+def _path(schedule: Schedule, name: str, params: dict[str, int]) -> tuple[BandMember, ...]:
+    """Return the loops around most of a statement's iterations."""
+    own = schedule.scop.statement(name).domain
+    parts: list[tuple[int, tuple[BandMember, ...]]] = []
     for path, domain in leaves(schedule.tree, schedule.scop.domain):
         if name in tuple_names(domain):
-            return path
-    return ()
+            inside = domain.extract_set(own.get_space().align_params(domain.get_space()))
+            parts.append((len(points(inside, params)), path))
+    return max(parts, key=lambda part: part[0])[1] if parts else ()
 
 
 def _values(

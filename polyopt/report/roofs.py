@@ -61,6 +61,6 @@ def drawn_roofs(found: Roofline) -> dict[str, Any]:
         "height": HEIGHT,
         "roofs": [(roof.name, *place(roof.left), *place(roof.right)) for roof in found.roofs],
         "marks": [(m.name, *place(m.place), m.colour, m.label) for m in found.marks],
-        "rows": [(f"1e{d - 9:+d} GFLOP/s", place((LEAST, d))[1]) for d in decades],
-        "columns": [(f"1e{d:+d}", place((d, 0))[0]) for d in range(int(LEAST), int(MOST) + 1)],
+        "rows": [(f"{10.0 ** (d - 9):g} GFLOP/s", place((LEAST, d))[1]) for d in decades],
+        "columns": [(f"{10.0**d:g}", place((d, 0))[0]) for d in range(int(LEAST), int(MOST) + 1)],
     }

@@ -188,7 +188,8 @@ def _summarize(subject: Subject, budget: Budget) -> Summary:
     ranked = sorted(subject.nests, key=lambda nest: -nest.seconds)
     total = sum(nest.seconds for nest in ranked)
     shown = ranked[:SHOWN] if timed else list(subject.nests[:SHOWN])
-    facts = tuple(nest_facts(subject, n, nest, total) for n, nest in enumerate(shown, start=1))
+    number = {nest: n for n, nest in enumerate(subject.nests, start=1)}
+    facts = tuple(nest_facts(subject, number[nest], nest, total) for nest in shown)
     reasons: list[Reason] = []
     with suppress(BudgetError):
         reasons = _reasons(subject, shown, total, budget)

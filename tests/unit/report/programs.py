@@ -56,3 +56,9 @@ def dot(x: po.f64["N"], y: po.f64["N"]):
     for i in range(x.shape[0]):
         s += x[i] * y[i]
     return s
+
+
+def doubled(A: po.f64["N,M"], B: po.f64["N,M"]):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            B[i, j] = 2.0 * A[i, j]

@@ -16,6 +16,7 @@ from polyopt.machine import Machine
 from polyopt.report.iterations import MOST_POINTS, pictures
 from polyopt.report.page import LARGEST, Sources, page
 from polyopt.report.roofline import roofline
+from polyopt.report.zoom import nest_lines
 from polyopt.targets import Options
 from tests.unit.report import programs
 
@@ -110,6 +111,20 @@ def test_a_stencil_before_and_after_its_skew():
     skewed = {(a.end[0] - a.start[0], a.end[1] - a.start[1]) for a in after.arrows}
     assert all(dx >= 0 and dy >= 0 for dx, dy in skewed)
     assert len(before.arrows) == len(after.arrows)
+
+
+def test_versions_for_other_sizes_are_not_shown():
+    options = Options(schedule="version(N <= 4); parallelize(L0.v1[0])")
+    stages = compile_stages(programs.doubled, infer_types(programs.doubled), options, Machine())
+    for size, is_parallel in ((3, False), (100, True)):
+        subject = subject_of(programs.doubled, stages, options, {"N": size})
+        (nest,) = subject.nests
+        assert nest.is_parallel == is_parallel
+        lines = "\n".join(nest_lines(subject))
+        assert ("parallel for i" in lines) == is_parallel
+        assert lines.count("for i in") == 1
+    (found,) = pictures(subject.sources[0], subject.schedules[0], subject.names)
+    assert found.planes[1].down == "i (parallel)"
 
 
 def test_nests_lie_below_their_roofs():
