@@ -106,6 +106,15 @@ def blur(A: po.f64["N,M"], B: po.f64["N,M"]):
             B[i, j] = T[i - 1, j] + T[i, j]
 
 
+def mirror(A: po.f64["N,M"], B: po.f64["N,M"]):
+    T = np.empty((A.shape[0], A.shape[1]))
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            T[i, j] = 2.0 * A[i, j]
+        for j in range(A.shape[1]):
+            B[i, j] = T[i, j] + T[i, A.shape[1] - 1 - j]
+
+
 def pivot(A: po.f64["N,M"]):
     for i in range(A.shape[0]):
         for j in range(A.shape[1]):

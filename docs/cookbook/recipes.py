@@ -49,6 +49,12 @@ RECIPES = (
         sizes={"N": 10, "M": 4}, then="threads(i)",
     ),
     Recipe(
+        "clone(L0.high)", p.mirror,
+        "Give a nest temporaries of its own, so that a split's parts can have layouts, tiles and "
+        "vectors that differ.",
+        sizes={"N": 6, "M": 4}, prepare="split(i, 3)", cells=("T", "T_own"),
+    ),
+    Recipe(
         "combine(j)", p.row_sums,
         "Let neighbouring threads of a warp make a sum together, as a tree.",
         sizes={"N": 5}, prepare="threads(i)", fp="reassociate",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from polyopt.transforms.amount import read_amount as read_amount
     from polyopt.transforms.arguments import Arguments as Arguments
     from polyopt.transforms.atomic import Atomic as Atomic
+    from polyopt.transforms.clone import Clone as Clone
     from polyopt.transforms.combine import Combine as Combine
     from polyopt.transforms.contract import Contract as Contract
     from polyopt.transforms.cut import Cut as Cut
@@ -76,6 +77,7 @@ else:
             "amount": "Amount Distance read_amount",
             "arguments": "Arguments",
             "atomic": "Atomic",
+            "clone": "Clone",
             "combine": "Combine",
             "contract": "Contract",
             "cut": "Cut",

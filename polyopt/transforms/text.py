@@ -79,6 +79,7 @@ def _shift(a: Arguments) -> Transform:
 STEPS: dict[str, Step] = {
     "affine": Step("affine(max)", _affine),
     "atomic": Step("atomic(S1)", "atomic.Atomic"),
+    "clone": Step("clone(L0.high)", "clone.Clone"),
     "combine": Step("combine(i)", "combine.Combine"),
     "contract": Step("contract(T, 2, 0)", _contract),
     "cut": Step("cut(L0, 1)", "cut.Cut"),
