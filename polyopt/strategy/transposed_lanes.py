@@ -15,16 +15,29 @@ from fractions import Fraction
 from itertools import combinations, takewhile
 from math import prod
 
+import islpy as isl
+
 from polyopt import transforms
 from polyopt.dataclass import dataclass
-from polyopt.ir.expr import Const
+from polyopt.ir.expr import Const, Expr, Param, add, integer, walk
+from polyopt.ir.isl_ast import bound_expr
+from polyopt.ir.linear import normalize
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Access, Array, Role, Scop, Statement
+from polyopt.ir.showing import show
 from polyopt.ir.source import Layout
 from polyopt.machine import Machine
 from polyopt.schedule.contraction import contraction_nests
 from polyopt.schedule.schedule import Schedule, Transform, attempt_each
-from polyopt.schedule.tree import Band, bands, find_band, leaves, path_to, statements_of
+from polyopt.schedule.tree import (
+    Band,
+    bands,
+    find_band,
+    leaves,
+    member_map,
+    path_to,
+    statements_of,
+)
 from polyopt.strategy.contraction import find_roles
 from polyopt.strategy.extents import count_similar_loops
 from polyopt.strategy.fusion import moves_together, read_in, sequences, written_in
@@ -34,7 +47,8 @@ from polyopt.strategy.row_recurrences import cells
 from polyopt.strategy.short_loop_unrolling import trip_count
 from polyopt.strategy.strides import Stride, accesses, directions, stride_of
 from polyopt.strategy.tiling import outer_bands
-from polyopt.transforms import Cut, Fuse, Parallelize, Separate, Tile, Vectorize
+from polyopt.transforms import Clone, Cut, Fuse, Parallelize, Separate, Split, Tile, Vectorize
+from polyopt.transforms.amount import amount
 
 VECTORS = 2  # of iterations around sums of unknown length: two chains of additions overlap
 FULL = 0.8  # of the lanes that a loop of few iterations has to use to keep them
@@ -71,7 +85,10 @@ class _Lanes:
 
 
 def vectorize_rows(schedule: Schedule, machine: Machine, skip: Collection[str]) -> Schedule:
-    """Return `schedule` with lanes across rows in all nests where that pays, except in `skip`."""
+    """Return `schedule` with lanes across rows in all nests where that pays, except in `skip`.
+
+    Rows that do not fill a tile are a nest of their own where that is possible, `L0.high`.
+    """
     for label in outer_bands(schedule.tree):
         if label not in skip:
             schedule = _in_lanes(schedule, label, machine) or schedule
@@ -109,7 +126,9 @@ def _in_lanes(schedule: Schedule, label: str, machine: Machine) -> Schedule | No
         return None
     fused = _with_joint_loops(schedule, label)
     found = _find(fused, label, machine)
-    return None if found is None else _applied(fused, label, found)
+    if found is None:
+        return None
+    return _in_whole_tiles(schedule, label, found) or _applied(fused, label, found)
 
 
 def _is_plain(band: Band) -> bool:
@@ -335,8 +354,45 @@ def _iterations(lengths: Iterable[int | None]) -> int:
     return prod(USUAL if length is None else length for length in lengths)
 
 
-def _applied(schedule: Schedule, label: str, found: _Lanes) -> Schedule | None:
-    """Return `schedule` with the lanes across tiles of rows, which threads share out."""
+def _in_whole_tiles(schedule: Schedule, label: str, found: _Lanes) -> Schedule | None:
+    """Return `schedule` with whole tiles of rows in lanes, the rows after them by another nest.
+
+    None where the rows do not begin at 0 or their number is no size.
+    """
+    end = None if found.position else _end_of_rows(schedule, label)
+    if end is None:
+        return None
+    rows = found.rows
+    steps: list[Transform] = [Split(f"{label}[0]", amount(f"{rows} * (({show(end)}) // {rows})"))]
+    if found.private:
+        steps.append(Clone(f"{label}.high"))
+    apart = schedule.attempt(*steps)
+    if apart is None:
+        return None
+    low = f"{label}.low"
+    return _applied(_with_joint_loops(apart, low), low, found, whole=True)
+
+
+def _end_of_rows(schedule: Schedule, label: str) -> Expr | None:
+    """Return the number of iterations of a nest's outer loop from 0 on, if that is a size."""
+    _, domain = path_to(schedule.tree, schedule.scop, label)
+    values = isl.Set.from_union_set(
+        member_map(find_band(schedule.tree, label).members[0], domain).range()
+    )
+    if not values.dim_min(0).non_zero_set().is_empty():
+        return None
+    last = bound_expr(values.dim_max(0), frozenset(schedule.scop.params))
+    end = normalize(add(last, integer(1)))
+    return end if any(isinstance(part, Param) for part in walk(end)) else None
+
+
+def _applied(
+    schedule: Schedule, label: str, found: _Lanes, *, whole: bool = False
+) -> Schedule | None:
+    """Return `schedule` with the lanes across tiles of rows, which threads share out.
+
+    `whole`: all tiles are full.
+    """
     schedule = attempt_each(schedule, list(_storage(schedule, label, found)))
     steps: list[Transform] = []
     lanes, outer = label, f"{label}.tile[0]"
@@ -347,7 +403,11 @@ def _applied(schedule: Schedule, label: str, found: _Lanes) -> Schedule | None:
         steps.append(Cut(lanes, 1))
     size = (found.rows,)
     tile, point = f"{lanes}.point.tile", f"{lanes}.point.point"
-    steps += [Tile(lanes, size), Tile(f"{lanes}.point", size), Separate(tile, point, size)]
+    steps.append(Tile(lanes, size))
+    if whole:
+        tile, point = f"{lanes}.tile", f"{lanes}.point"
+    else:
+        steps += [Tile(f"{lanes}.point", size), Separate(tile, point, size)]
     sunk = schedule.attempt(*steps, transforms.Sink(f"{point}[0]"))
     if sunk is None:
         return None

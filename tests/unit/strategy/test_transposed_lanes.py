@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.ir.loops import LoopKind
 from polyopt.machine import Machine
 from polyopt.schedule.tree import bands
 from polyopt.strategy import auto_schedule
+from polyopt.transforms import Separate
 from tests.unit.proof.edits import program_of
 
 # ruff: noqa: F821, UP037 - sizes are named by strings
@@ -109,6 +111,15 @@ def test_temporaries_have_a_cell_for_each_lane():
     assert "contract(" in text
     assert len(inside) == 7
     assert found.text.count("layout(") == 1
+
+
+def test_rows_that_fill_no_tile_have_a_nest_of_their_own():
+    """Their sums are in lanes as well: ten long rows take no more time than a row each."""
+    found = auto_schedule(program_of(similarities).scop, AVX512)
+    assert {"split(L0[0], 16 * (N // 16))", "clone(L0.high)"} <= set(map(str, found.steps))
+    rest = [band for band in bands(found.tree) if band.label.endswith(".high")]
+    assert any(band.members[-1].kind is LoopKind.VECTOR for band in rest)
+    assert not any(isinstance(step, Separate) for step in found.trace)
 
 
 def test_the_innermost_independent_loop_gets_the_lanes():
