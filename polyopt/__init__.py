@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "api": "Kernel kernel",
     "batched": "vmap",
+    "candidates": "ScheduleCandidate",
     "compiled": "CompiledKernel",
     "derivatives": "grad jvp value_and_grad vjp",
     "targets": "FpMode Machine Options Target detect_machine",
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from polyopt import random as random
     from polyopt.api import Kernel, kernel
     from polyopt.batched import vmap
+    from polyopt.candidates import ScheduleCandidate
     from polyopt.compiled import CompiledKernel
     from polyopt.derivatives import grad, jvp, value_and_grad, vjp
     from polyopt.errors import (
@@ -172,6 +174,7 @@ __all__ = [
     "Reverse",
     "ScalarType",
     "Schedule",
+    "ScheduleCandidate",
     "ScheduleError",
     "Separate",
     "Shift",

@@ -54,6 +54,7 @@ from polyopt.tuning.kept import Tuned, as_tuned
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from polyopt.candidates import ScheduleCandidate
     from polyopt.explaining import Explanation
     from polyopt.ir.program import Program
     from polyopt.kernel_options import KernelOptions
@@ -152,22 +153,30 @@ class Kernel(Generic[P, R]):
     def schedule(self, *args: Any, **kwargs: Any) -> Schedule:  # noqa: ANN401
         """Return the schedule for example arguments, types, or what is inferred; compiles no C."""
         from polyopt.ir.budget import Budget
-
-        with Budget(seconds_to_compile(self.options)).running():
-            return self._schedule(*self._example(args, kwargs))
-
-    def _schedule(self, types: Types, values: Values | None) -> Schedule:
         from polyopt.pipeline import choose_schedules, machine_for, only_schedule, prepared
         from polyopt.targets import detect_machine
 
-        types, program = self._read(types, values)
+        with Budget(seconds_to_compile(self.options)).running():
+            types, program = self._read(*self._example(args, kwargs))
 
-        def chosen(options: Options) -> Schedule:
-            machine = machine_for(options, detect_machine())
-            settled = prepared(program, options)
-            return only_schedule(settled, choose_schedules(settled, options, machine))
+            def chosen(options: Options) -> Schedule:
+                machine = machine_for(options, detect_machine())
+                settled = prepared(program, options)
+                return only_schedule(settled, choose_schedules(settled, options, machine))
 
-        return self._as_tuned(types, chosen)
+            return self._as_tuned(types, chosen)
+
+    @boundary
+    def schedules(self, *args: Any, **sizes: int) -> tuple[ScheduleCandidate, ...]:  # noqa: ANN401
+        """Return proven schedules to choose from, the one with the least predicted time first.
+
+        For example arguments or types as `compile` takes them.  Times are predicted for `sizes`,
+        `N=500`.  Each is a value for the option `schedule`.  Compiles no C.
+        """
+        from polyopt.candidates import candidates
+
+        types, _ = self._read(*self._example(args, {}))
+        return self._as_tuned(types, lambda own: candidates(self.py_func, types, own, sizes))
 
     @boundary
     def verify(self, *args: Any, samples: int = 20, seed: int = 0) -> Verification:  # noqa: ANN401
@@ -177,21 +186,15 @@ class Kernel(Generic[P, R]):
         compiled, or what is inferred.  Compiles no C.  Arguments stay untouched.
         """
         from polyopt.ir.budget import Budget
-
-        known: list[Types] = [] if args else list(self._compiled)
-        with Budget(seconds_to_compile(self.options)).running():
-            wanted: list[tuple[Types, Values | None]] = [(types, None) for types in known]
-            wanted = wanted or [self._example(args, {})]
-            found = [self._verified(types, values, samples, seed) for types, values in wanted]
-        return functools.reduce(operator.add, found)
-
-    def _verified(
-        self, types: Types, values: Values | None, samples: int, seed: int
-    ) -> Verification:
         from polyopt.verifying import verify_program
 
-        types, program = self._read(types, values)
-        return verify_program(self.py_func, program, types, samples, seed)
+        wanted: list[tuple[Types, Values | None]] = [(types, None) for types in self._compiled]
+        found: list[Verification] = []
+        with Budget(seconds_to_compile(self.options)).running():
+            for given, values in (not args and wanted) or [self._example(args, {})]:
+                types, program = self._read(given, values)
+                found.append(verify_program(self.py_func, program, types, samples, seed))
+        return functools.reduce(operator.add, found)
 
     def _read(self, types: Types, values: Values | None) -> tuple[Types, Program]:
         """Return the types that calls like this settle on, and the program for them."""
@@ -246,8 +249,7 @@ class Kernel(Generic[P, R]):
         """
         options = self.options.changed({"schedule": schedule})
         if sizes:
-            text = with_sizes(options.schedule or "", sizes)
-            options = options.changed({"schedule": text})
+            options = options.changed({"schedule": with_sizes(options.schedule or "", sizes)})
         return Kernel(self.py_func, options)
 
     def _example(self, args: Values, kwargs: dict[str, object]) -> tuple[Types, Values | None]:
@@ -483,9 +485,7 @@ def kernel(function: Any = None, **options: object) -> Any:
     fixed_sizes: True compiles the extents of arrays in, for each shape anew; False by default
     """
     chosen = Options().changed(options)
-    if function is None:
-        return lambda decorated: _make(decorated, chosen)
-    return _make(function, chosen)
+    return _make(function, chosen) if function is not None else lambda f: _make(f, chosen)
 
 
 def _make(function: Any, options: Options) -> Kernel[..., Any]:  # noqa: ANN401

@@ -81,10 +81,12 @@ LAYERS: dict[str, set[str]] = {
         "schedule", "targets", "pipeline", "specialize", "building", "kernel_entries", "verifying",
         "explaining", "report",
     },
+    "candidates": {
+        "building", "errors", "explaining", "frontend", "pipeline", "report", "targets", "tuning",
+    },
     "api": {
-        *_COMPILER, "settings", "capture", "numerics", "bounding", "schedulefile", "transforms",
-        "frontend",
-        "runtime", "kernel_options",
+        *_COMPILER, "candidates", "settings", "capture", "numerics", "bounding", "schedulefile",
+        "transforms", "frontend", "runtime", "kernel_options",
         "schedule", "targets", "pipeline", "specialize", "aliasing", "building", "compiled",
         "explaining", "hosting", "report", "tuning", "verifying", "structured",
     },
