@@ -40,6 +40,7 @@ from polyopt.targets import Options, detect_machine, seconds_to_compile
 
 if TYPE_CHECKING:
     from polyopt.pipeline import Compilation, Expect
+
 from polyopt.kernel_entries import KnownKernel, kernel_key, recall, remember
 
 KIND = "kernels"
@@ -91,13 +92,7 @@ def build_kernel(
     foreign = uses_ctypes()
     threads = thread_count(options.threads)
     weak = weak_flags(types)
-    made_by = {
-        "compiler": [list(compiler.command), compiler.identity, list(compiler.machine)],
-        "processor": list(processor_features()),
-        "foreign": foreign,
-        "shared": is_shared(compiler),
-    }
-    key = kernel_key(function, types, options, machine, made_by)
+    key = host_key(function, types, options, machine, compiler)
     found = _known(store, key, function, accept)
     if found is not None and isinstance(found.value.source, Source):
         known = found.value
@@ -137,6 +132,23 @@ def build_kernel(
     _finish(stages, library_key, store, key, recording, options)
     log("compile", "%s: %s", function.__qualname__, seconds_of(stages.timings))
     return Built(source, loaded, stages.schedule_text, stages, stages.timings, recording.reads)
+
+
+def host_key(
+    function: Callable[..., Any],
+    types: tuple[ArgType, ...],
+    options: Options,
+    machine: Machine,
+    compiler: Compiler,
+) -> str | None:
+    """Return the key of a kernel for the processor, without what its function reads."""
+    made_by = {
+        "compiler": [list(compiler.command), compiler.identity, list(compiler.machine)],
+        "processor": list(processor_features()),
+        "foreign": uses_ctypes(),
+        "shared": is_shared(compiler),
+    }
+    return kernel_key(function, types, options, machine, made_by)
 
 
 class _Ahead:

@@ -29,8 +29,10 @@ from polyopt.schedulefile import nearest
 from polyopt.sizing import choose_sizes, largest
 
 if TYPE_CHECKING:
+    from polyopt.frontend.syntax.argtypes import ArgType
     from polyopt.ir.program import Program
     from polyopt.pipeline import Compilation
+    from polyopt.runtime.misses import Miss
     from polyopt.targets import Options
 
 VECTOR, MATRIX, CUBE = 1_000_000, 1000, 100
@@ -125,6 +127,22 @@ def assembly_of(source: Emitted, options: Options) -> tuple[tuple[str, int], ...
     texts = texts_of(source, True, compiler)
     with Store(None).staging() as work:
         return assembly(compiler, texts, work)
+
+
+def cache_misses(
+    function: Callable[..., Any], types: tuple[ArgType, ...], options: Options
+) -> tuple[Miss, ...]:
+    """Return what the cache has of a function, and how each entry differs from what is asked."""
+    from polyopt.building import KIND, host_key
+    from polyopt.runtime.misses import misses
+    from polyopt.runtime.store import open_store
+    from polyopt.runtime.toolchain import find_compiler
+    from polyopt.targets import detect_machine
+
+    store = open_store()
+    compiler = find_compiler(store, options.compiler)
+    key = host_key(function, types, options, detect_machine(), compiler)
+    return misses(store, KIND, key, function)
 
 
 def predicted_seconds(subject: Subject, options: Options, steps: str | None) -> float | None:

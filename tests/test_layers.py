@@ -70,8 +70,8 @@ LAYERS: dict[str, set[str]] = {
     "verifying": {"errors", "ir", "frontend", "numerics", "bounding"},
     "sizing": {"errors", "ir", "frontend"},
     "explaining": {
-        *_COMPILER, "building", "emit", "measuring", "pipeline", "report", "runtime", "sizing",
-        "schedulefile", "targets",
+        *_COMPILER, "building", "emit", "frontend", "measuring", "pipeline", "report", "runtime",
+        "schedulefile", "sizing", "targets",
     },
     "loading": {"errors", "files", "ir", "runtime"},
     "saving": {"", "errors", "ir", "loading", "runtime"},

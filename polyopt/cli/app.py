@@ -32,7 +32,7 @@ _COMMANDS = {
     "machine": "show caches, vectors and speeds that schedules are chosen by",
     "config": "show the settings that hold here, and what chose them",
     "devices": "list the GPUs and the like that kernels can run on",
-    "cache": "show or clear the build cache",
+    "cache": "show, clear or explain the build cache",
     "completion": "print what teaches bash, zsh or fish to complete commands",
 }
 

@@ -1,19 +1,29 @@
-"""`polyopt cache info` and `polyopt cache clear`.
+"""`polyopt cache info`, `polyopt cache clear` and `polyopt cache explain FILE.py:FUNC`.
 
-In: the cache directory.  Out: what it holds, or that it was emptied.
+In: the cache directory.  Out: what it holds, that it was emptied, or why a kernel is not in it.
 Refuses: a directory that cannot be emptied (PO0614).
 """
 
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 
 import click
 
 from polyopt.cli.console import result, result_json
-from polyopt.cli.prepare import json_option
-from polyopt.dataclass import dataclass
+from polyopt.cli.prepare import (
+    compile_options,
+    json_option,
+    make_options,
+    prepare,
+    sizes_option,
+    target_argument,
+    types_option,
+)
+from polyopt.cli.typespec import parse_sizes
+from polyopt.dataclass import asdict, dataclass
 from polyopt.errors import UsageError
 
 
@@ -29,7 +39,7 @@ class CacheInfo:
 
 @click.group("cache")
 def command() -> None:
-    """Show or clear the build cache."""
+    """Show, clear or explain the build cache."""
 
 
 @command.command("info")
@@ -63,6 +73,49 @@ def clear(as_json: bool) -> None:
         return
     entries = "entry" if count == 1 else "entries"
     result(f"cache: removed {count} {entries}, {show_size(found.size)}")
+
+
+@command.command("explain")
+@target_argument
+@types_option
+@sizes_option
+@compile_options
+@json_option
+def explain(
+    target: str,
+    types: str | None,
+    sizes: str | None,
+    threads: int | None,
+    fp: str | None,
+    schedule: str | None,
+    as_json: bool,
+) -> None:
+    """Tell whether a kernel is in the cache, and if not, what differs from the kernels that are."""
+    from polyopt.explaining import cache_misses
+    from polyopt.tuning.kept import as_tuned
+
+    prepared = prepare(target, types, parse_sizes(sizes))
+    function, known = prepared.target.func, prepared.types
+    options = make_options(fp, threads, schedule, prepared.target.kernel)
+    found = as_tuned(function, known, options, {}, lambda own: cache_misses(function, known, own))
+    if as_json:
+        is_hit = bool(found) and not found[0].differences
+        result_json({"hit": is_hit, "entries": [asdict(miss) for miss in found]})
+        return
+    name = prepared.target.name
+    if not found:
+        result(f"miss: nothing is kept of `{name}`")
+        return
+    nearest = found[0]
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(nearest.made))
+    entry = f"entry {nearest.entry[:12]}, used last {when}"
+    if not nearest.differences:
+        result(f"hit: {entry}")
+        return
+    entries = "1 entry" if len(found) == 1 else f"{len(found)} entries"
+    result(f"miss: {entries} of `{name}`; the nearest, {entry}, was made for something else")
+    for difference in nearest.differences:
+        result(f"  {difference}")
 
 
 def cache_info() -> CacheInfo:

@@ -122,6 +122,18 @@ class Store:
         except OSError:
             return None
 
+    def keys(self, kind: str) -> Iterator[tuple[str, float, str]]:
+        """Yield the name, the time and the key of each entry; what is damaged is left out."""
+        for directory in () if self.root is None else _children(self.root / kind):
+            with contextlib.suppress(_Damaged, OSError, *WRONG_DATA):
+                handle = _open_directory(directory)
+                try:
+                    _private(os.fstat(handle), "it")
+                    manifest = json.loads(_read(handle, MANIFEST, _MAX_MANIFEST))
+                finally:
+                    os.close(handle)
+                yield directory.name, _modified(directory), str(manifest["key"])
+
     def forget(self, kind: str, key: str) -> None:
         """Remove the entry of `key`, so that another one can be written."""
         if self.root is not None:
