@@ -34,6 +34,8 @@ from polyopt.transforms.region import (
 )
 from polyopt.transforms.written import Written
 
+_SUM = "write the reduction as `np.sum`, `@` or `+=` on an array of its own"
+
 
 @dataclass(frozen=True, slots=True)
 class Rfactor(DataStep, Written):
@@ -98,6 +100,7 @@ class Rfactor(DataStep, Written):
                 f"the source fixes the order of `{op.value}` of {dtype}, and it can be seen in the "
                 "last bits",
                 statement,
+                'compile it with fp="reassociate", or write it as `np.sum` or `@`',
             )
         if not statement.write.exact:
             raise self._refused("its target is found while the kernel runs", statement)
@@ -106,13 +109,11 @@ class Rfactor(DataStep, Written):
             raise self._refused(f"it reads {statement.target.array} elsewhere, too", statement)
         return statement, start
 
-    def _refused(self, reason: str, statement: Statement | None = None) -> ScheduleError:
-        return ScheduleError(
-            "PO0333",
-            f"{self}: {reason}",
-            loc=None if statement is None else statement.loc,
-            hint="write the reduction as `np.sum`, `@` or `+=` on an array of its own",
-        )
+    def _refused(
+        self, reason: str, statement: Statement | None = None, hint: str = _SUM
+    ) -> ScheduleError:
+        loc = None if statement is None else statement.loc
+        return ScheduleError("PO0333", f"{self}: {reason}", loc=loc, hint=hint)
 
     def _check_alone(self, region: Region, name: str) -> None:
         """Check that no other statement in the loop accesses the reduction's elements.

@@ -169,7 +169,12 @@ def size(b: Builder, value: Value, what: str, loc: Loc | None) -> Expr:
     found = number(b, value, what, loc)
     expr = strip_casts(found.expr)
     if not found.dtype.is_integer:
-        refuse("PO0137", f"{what} is {describe(found)}, not an integer", loc, "use `//` or int()")
+        refuse(
+            "PO0137",
+            f"{what} is {describe(found)}, not an integer",
+            loc,
+            "use `//`, or pass an integer",
+        )
     return b.dynamic(expr, "size")
 
 
