@@ -82,8 +82,12 @@ def arrays_of(b: Builder, value: Value, args: Arguments) -> list[Tensor]:
 def concatenate(b: Builder, args: Arguments) -> Value:
     """np.concatenate"""
     arrays, axis, out, kind, _ = args.take("arrays", "axis out dtype casting")
+    parts = arrays_of(b, arrays, args)
+    is_flat = is_none(axis) and ("axis" in args.keywords or len(args.values) > 1)
+    if is_flat:
+        parts = [regrouping.flat_vector(b, part, args.loc) for part in parts]
     along = 0 if is_none(axis) else known_int(b, axis, "an axis", args.loc)
-    found = joined(b, arrays_of(b, arrays, args), along, args, dtype(kind, args.loc))
+    found = joined(b, parts, along, args, dtype(kind, args.loc))
     return with_out(b, found, out, args)
 
 
