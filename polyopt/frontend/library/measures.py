@@ -146,6 +146,21 @@ def trace(
     return np.sum(np.diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
 
 
+def matrix_trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Any:
+    """The sum of the diagonal of the last two dimensions."""
+    return np.sum(np.diagonal(x, offset, -2, -1), axis=-1, dtype=dtype)
+
+
+def matrix_diagonal(x: Any, /, *, offset: Any = 0) -> Any:
+    """The diagonal of the last two dimensions."""
+    return np.diagonal(x, offset, -2, -1)
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """The product of vectors along a dimension, the first one conjugated."""
+    return np.vecdot(np.moveaxis(x1, axis, -1), np.moveaxis(x2, axis, -1))
+
+
 def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """The running sum, NaN counted as zero."""
     return np.cumsum(_filled(a, 0), axis=axis, dtype=dtype, out=out)

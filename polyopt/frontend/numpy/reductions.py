@@ -35,6 +35,7 @@ from polyopt.frontend.values.promote import cast, is_castable
 from polyopt.frontend.values.values import (
     Known,
     Masked,
+    Number,
     Operandish,
     Sequence,
     Tensor,
@@ -128,13 +129,22 @@ def _variance(b: Builder, args: Arguments) -> tuple[Operandish, Request]:
     r = request(b, args, _REDUCED["var"])
     _refuse_whole_numbers(r.dtype, args)
     given = [r.rest[name] for name in ("ddof", "correction") if not is_none(r.rest[name])]
-    less = known_int(b, given[0], "ddof", args.loc) if given else 0
+    less = known_int(b, _whole(given[0]), "ddof", args.loc) if given else 0
     centre = r.rest["mean"]
     known = None if is_none(centre) else settled(b, operand(centre, args.loc))
     result = axis_reductions.variance(
         b, r.value, r.axes, r.keepdims, less, args.loc, r.dtype, r.where, known
     )
     return result, r
+
+
+def _whole(value: Value) -> Value:
+    """Return a known float without a fraction as an integer: the array API's `correction=1.0`."""
+    match value:
+        case Known(value=float(found)) | Number(expr=Const(value=float(found))):
+            return Known(int(found)) if found.is_integer() else value
+        case _:
+            return value
 
 
 def _refuse_whole_numbers(dtype: DType | None, args: Arguments) -> None:

@@ -119,7 +119,7 @@ GROUPS: tuple[Group, ...] = (
             nanmin nanmean nanvar nanstd""",
         "numpy.callbacks": "max min amax=max amin=min",
         "library.measures": """average ptp trace nanargmax nanargmin cov corrcoef linalg.norm
-            linalg.vector_norm linalg.matrix_norm""",
+            linalg.vector_norm linalg.matrix_norm linalg.trace=matrix_trace""",
         "numpy.scans": "argmax argmin",
     }, "`axis` (None, one or several), `dtype`, `out`, `keepdims`, `initial`, `where`; `ddof`; "
        "norms of any order but those of singular values"),
@@ -131,8 +131,10 @@ GROUPS: tuple[Group, ...] = (
         "library.signals": "convolve correlate",
     }, "`axis`, `dtype`, `out`; `prepend` and `append` of `diff`"),
     Group("products", _COMPILED, {
-        "numpy.reductions": "dot matmul inner outer vdot tensordot einsum",
+        "numpy.reductions": """dot matmul inner outer vdot tensordot einsum linalg.matmul
+            linalg.tensordot""",
         "numpy.ufunc_calls": "vecdot matvec vecmat",
+        "library.measures": "linalg.vecdot",
         "library.calculus": "kron cross linalg.cross linalg.multi_dot linalg.matrix_power",
         "library.solving": "linalg.lstsq",
     }, "`einsum` in all its forms; `cross` of three components; known powers"),
@@ -165,6 +167,7 @@ GROUPS: tuple[Group, ...] = (
     }, "views where NumPy has views"),
     Group("diagonals and triangles", _COMPILED, {
         "numpy.diagonals": "diag diagonal tril triu fill_diagonal",
+        "library.measures": "linalg.diagonal=matrix_diagonal",
         "library.movement": "diagflat",
     }),
     Group("polynomials", _COMPILED, {
