@@ -63,7 +63,28 @@ def array_of(value: object) -> AnyArray | None:
     try:
         return np.asarray(memoryview(value))  # type: ignore[arg-type]
     except (TypeError, ValueError, BufferError):
+        return _of_dlpack(value)
+
+
+_PROCESSOR = 1  # kDLCPU
+
+
+def _of_dlpack(value: Any) -> AnyArray | None:  # noqa: ANN401 - any library's array
+    """Return another library's array in host memory as an array over its memory, or None.
+
+    NumPy asks for it by DLPack (data-apis.org, "DLPack: an in-memory tensor structure"), and marks
+    it as read-only where its library does not say that it may be written.
+    """
+    where = getattr(value, "__dlpack_device__", None)
+    if where is None or not hasattr(value, "__dlpack__") or isinstance(value, type):
         return None
+    try:
+        if int(where()[0]) != _PROCESSOR:
+            return None
+        found: AnyArray = np.from_dlpack(value)
+        return found
+    except (TypeError, ValueError, BufferError, RuntimeError, AttributeError):
+        return None  # an element type that NumPy has not, or not to be exported
 
 
 def native_array(  # noqa: C901 - one hint for each kind of value
@@ -95,7 +116,7 @@ def native_array(  # noqa: C901 - one hint for each kind of value
         case _ if hasattr(value, "__array__"):
             hint = f"convert it: `np.asarray({name})`"
         case _ if hasattr(value, "__dlpack__"):
-            hint = f"convert it: `np.from_dlpack({name})`"
+            hint = "its library does not export it as it is: pass a NumPy array of its values"
         case _:
             hint = "pass a NumPy array or an object with the buffer protocol"
     raise ArgumentError(

@@ -14,19 +14,6 @@ from polyopt.errors import ArgumentError
 Weights = namedtuple("Weights", "first second")
 
 
-class Foreign:
-    """An array of another library: it has only what DLPack asks for."""
-
-    def __init__(self, array: np.ndarray) -> None:
-        self.array = array
-
-    def __dlpack__(self, **options: object) -> object:
-        return self.array.__dlpack__()
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self.array.__dlpack_device__()
-
-
 class Convertible:
     """An array of another library, which NumPy can ask for one."""
 
@@ -46,7 +33,6 @@ FOLLOWED: list[tuple[object, str, Callable[[object], object]]] = [
     (Weights(1.0, 2.0), "convert it once: `a = np.array(a)`", np.array),
     (np.ma.array([1.0, 2.0], mask=[0, 1]), "`a.filled(0)`", lambda a: a.filled(0)),
     (np.ones((1, 2)).view(np.matrix), "`np.asarray(a)`", lambda a: np.asarray(a).ravel()),
-    (Foreign(np.arange(3.0)), "`np.from_dlpack(a)`", np.from_dlpack),
     (Convertible(), "`np.asarray(a)`", np.asarray),
 ]
 
