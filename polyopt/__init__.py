@@ -12,11 +12,15 @@ from polyopt.late import names_of
 __version__ = "0.1.0"
 
 _HOMES = {
-    "api": "Kernel kernel",
+    "api": "Kernel",
     "batched": "vmap",
     "candidates": "ScheduleCandidate",
     "compiled": "CompiledKernel",
     "derivatives": "grad jvp value_and_grad vjp",
+    "decorator": "kernel",
+    "distribution.arrays": "DistributedArray distribute",
+    "distribution.kernel": "DistributedKernel",
+    "distribution.mesh": "Mesh mesh",
     "targets": "FpMode Machine Options Target detect_machine",
     "errors": """
         ArgumentError BudgetError EmitError FrontendError IllegalSchedule InternalError MisreadError
@@ -50,11 +54,15 @@ _HOMES = {
 
 if TYPE_CHECKING:
     from polyopt import random as random
-    from polyopt.api import Kernel, kernel
+    from polyopt.api import Kernel
     from polyopt.batched import vmap
     from polyopt.candidates import ScheduleCandidate
     from polyopt.compiled import CompiledKernel
+    from polyopt.decorator import kernel
     from polyopt.derivatives import grad, jvp, value_and_grad, vjp
+    from polyopt.distribution.arrays import DistributedArray, distribute
+    from polyopt.distribution.kernel import DistributedKernel
+    from polyopt.distribution.mesh import Mesh, mesh
     from polyopt.errors import (
         ArgumentError,
         BudgetError,
@@ -150,6 +158,8 @@ __all__ = [
     "Deal",
     "Diamond",
     "Distribute",
+    "DistributedArray",
+    "DistributedKernel",
     "EmitError",
     "ForkWarning",
     "FpMode",
@@ -164,6 +174,7 @@ __all__ = [
     "LazyArray",
     "LoadedKernel",
     "Machine",
+    "Mesh",
     "MisreadError",
     "Options",
     "Parallelize",
@@ -199,6 +210,7 @@ __all__ = [
     "c128",
     "comprehend",
     "detect_machine",
+    "distribute",
     "einsum",
     "f16",
     "f32",
@@ -214,6 +226,7 @@ __all__ = [
     "lazy",
     "load",
     "load_schedule",
+    "mesh",
     "on_stream",
     "parallel",
     "prange",

@@ -1,4 +1,4 @@
-"""The public face: `kernel`, `Kernel`, `CompiledKernel`.
+"""A function that runs as compiled code: `Kernel`.
 
 In: a Python function, options, arguments.  Out: results; code, schedule and stages on request.
 Refuses: calls that do not fit, with coded errors; arrays are untouched by a refused call.
@@ -14,7 +14,7 @@ import pickle
 import threading
 from collections.abc import Callable
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from polyopt.aliasing import with_sharing
 from polyopt.building import Accept, build_kernel, compile_stages
@@ -454,47 +454,3 @@ def _unpickled(module: str, name: str, options: Options) -> Kernel[..., Any]:
     for part in name.split("."):
         value = getattr(value, part)
     return Kernel(getattr(value, "py_func", value), options)
-
-
-@overload
-def kernel(function: Callable[P, R]) -> Kernel[P, R]: ...
-
-
-@overload
-def kernel(**options: Unpack[KernelOptions]) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
-
-
-@boundary
-def kernel(function: Any = None, **options: object) -> Any:
-    """Make a kernel of a Python function, as a decorator or a call, with or without options.
-
-    The text and what it uses outside of itself are compiled in: globals, free variables, attributes
-    of modules, helper functions, and elements of captured arrays.  All of it is compared at each
-    call, and the kernel compiled again, or an earlier one taken, where something changed.
-
-    Options (raises `UsageError` PO0221 for others, PO0222 for wrong values):
-
-    fp: "strict" (default; the source's order), "reassociate" (sums may be split) or "fast"
-    threads: a number from 1; None (default) takes all cores when the kernel runs
-    schedule: None (default; automatic), "source", steps as text, a file of them, a `Schedule`
-    compiler: the C compiler's command; None (default) finds one
-    budget: processor seconds that compiling may take, 0.1 to 86400; 60 by default
-    target: "c" (default), "cuda" or "opencl"
-    device: a device's number, a part of its name, or "emulated"; None (default) is the first
-    tune: seconds to search for a faster schedule at the first call; None (default) does not
-    fixed_sizes: True compiles the extents of arrays in, for each shape anew; False by default
-    """
-    chosen = Options().changed(options)
-    return _make(function, chosen) if function is not None else lambda f: _make(f, chosen)
-
-
-def _make(function: Any, options: Options) -> Kernel[..., Any]:  # noqa: ANN401
-    if isinstance(function, Kernel):
-        function = function.py_func
-    if not callable(function) or isinstance(function, type) or not hasattr(function, "__code__"):
-        raise UsageError(
-            "PO0223",
-            f"`kernel` was given a {type(function).__name__}",
-            hint="give it a function made by `def`",
-        )
-    return Kernel(function, options)

@@ -26,6 +26,7 @@ from polyopt.machine import Machine
 from polyopt.runtime import build as builder
 from polyopt.runtime.caller import begin as begin_caller
 from polyopt.runtime.caller import caller_for
+from polyopt.runtime.fingerprint import versions
 from polyopt.runtime.levels import require_level
 from polyopt.runtime.library import Loaded, has_no_buffers, load_extension, load_foreign, no_device
 from polyopt.runtime.lookup import Found, find, keep
@@ -39,6 +40,7 @@ from polyopt.specialize import weak_flags
 from polyopt.targets import Options, detect_machine, seconds_to_compile
 
 if TYPE_CHECKING:
+    from polyopt.ir.program import Program
     from polyopt.pipeline import Compilation, Expect
 
 from polyopt.kernel_entries import KnownKernel, kernel_key, recall, remember
@@ -419,3 +421,54 @@ def _load(
     if caller is None:
         return load_foreign(path, source, weak, threads, process)
     return load_extension(path, source.signature, weak, source.openmp, threads, caller, process)
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltProgram:
+    """A program that no function was read for, ready to be called; numbers as its `weak` say."""
+
+    source: Source
+    loaded: Loaded
+    schedule_text: str
+
+
+def build_program(program: Program, weak: tuple[bool, ...], options: Options) -> BuiltProgram:
+    """Return a kernel of `program` for a processor, from the cache where it is kept.
+
+    `weak` says which of its numbers are Python's own.  Raises a coded error.
+    """
+    from polyopt.ir.budget import Budget
+    from polyopt.ir.record import encode
+    from polyopt.pipeline import compile_program
+
+    store, machine = open_store(), detect_machine()
+    compiler = find_compiler(store, options.compiler)
+    threads = thread_count(options.threads)
+    facts = {
+        "program": encode(program),
+        "options": repr(options),
+        "machine": repr(machine),
+        "compiler": [list(compiler.command), compiler.identity, list(compiler.machine)],
+        "processor": list(processor_features()),
+        "libc": builder.libc(),
+        "versions": versions(),
+    }
+    key = json.dumps(facts, sort_keys=True)
+    known = store.load("programs", key, recall)
+    with ExitStack() as stack:
+        if isinstance(known, KnownKernel) and isinstance(known.source, Source):
+            source, schedule, stages = known.source, known.schedule, None
+        else:
+            with Budget(seconds_to_compile(options), kept=KEPT).running() as budget:
+                stages = compile_program(program, options, machine, budget=budget)
+            assert isinstance(stages.source, Source)
+            source, schedule = stages.source, stages.schedule_text
+        foreign = uses_ctypes() or has_no_buffers(source)
+        texts = texts_of(source, foreign, compiler)
+        path, texts, _ = _library(stack, store, compiler, texts, seconds_to_compile(options), None)
+        caller = None if foreign else caller_for(store, compiler)
+        loaded = _load(path, source, weak, caller, threads, process_for(source, store, compiler))
+        if stages is not None:
+            library = builder.library_key(texts, compiler)
+            store.write("programs", key, remember(stages, library, ""))
+    return BuiltProgram(source, loaded, schedule)

@@ -14,8 +14,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from polyopt.api import Kernel, kernel
+from polyopt.api import Kernel
 from polyopt.capture.text import function_of_text
+from polyopt.decorator import kernel
 from polyopt.digest import hex_digest
 from polyopt.errors import UsageError, boundary
 from polyopt.frontend.values.derived import derivative, makes

@@ -84,6 +84,10 @@ LAYERS: dict[str, set[str]] = {
     "candidates": {
         "building", "errors", "explaining", "frontend", "pipeline", "report", "targets", "tuning",
     },
+    "distribution": {
+        *_COMPILER, "building", "runtime", "schedule", "targets",
+    },
+    "decorator": {"api", "distribution", "errors", "kernel_options", "targets"},
     "api": {
         *_COMPILER, "candidates", "settings", "capture", "numerics", "bounding", "schedulefile",
         "transforms", "frontend", "runtime", "kernel_options",
@@ -93,9 +97,10 @@ LAYERS: dict[str, set[str]] = {
     "pytest_plugin": {"api", "errors", "numerics"},
     "batched": {"api", "derivatives", "errors", "frontend", "targets"},
     "derivatives": {
-        "api", "autodiff", "capture", "errors", "frontend", "structured", "targets",
+        "api", "decorator", "autodiff", "capture", "errors", "frontend", "structured", "targets",
     },
     "tracing": {
+        "decorator",
         "errors", "ir", "capture", "frontend", "runtime", "specialize", "api", "compiled", "",
     },
     "cregion": {
@@ -119,7 +124,18 @@ RUNTIME_IR = {
     *("annotations", "array", "expr", "host", "integers", "library", "loops", "showing"),
     *("source", "types"),
 }
-ISL = {"ir", "autodiff", "schedule", "transforms", "strategy", "proof", "report", "frontend", "cli"}
+ISL = {
+    "ir",
+    "autodiff",
+    "distribution",
+    "schedule",
+    "transforms",
+    "strategy",
+    "proof",
+    "report",
+    "frontend",
+    "cli",
+}
 ISL_FILES = {
     PACKAGE / "emit" / "lower_scop.py",
     *(

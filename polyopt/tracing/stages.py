@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 import polyopt
-from polyopt.api import Kernel, kernel
+from polyopt.api import Kernel
 from polyopt.capture.text import function_of_text
 from polyopt.compiled import CompiledKernel
 from polyopt.dataclass import dataclass
+from polyopt.decorator import kernel
 from polyopt.errors import Loc, PolyoptError
 from polyopt.frontend.syntax.argtypes import ArgType, ArrayType, ScalarType
 from polyopt.ir.source import Layout

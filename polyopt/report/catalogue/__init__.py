@@ -8,6 +8,7 @@ from __future__ import annotations
 from polyopt.report.catalogue.call import CALL
 from polyopt.report.catalogue.command import COMMAND
 from polyopt.report.catalogue.cregion import CREGION
+from polyopt.report.catalogue.distribution import DISTRIBUTION
 from polyopt.report.catalogue.entry import Entry
 from polyopt.report.catalogue.frontend import FRONTEND
 from polyopt.report.catalogue.lazy import LAZY
@@ -24,6 +25,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
     "Emission, toolchain, budgets, defects (PO04xx, PO05xx, PO07xx, PO09xx)": TOOLCHAIN,
     "Command line and files (PO06xx)": COMMAND,
     "Lazy arrays (PO08xx)": LAZY,
+    "Several ranks (PO085x, PO086x)": DISTRIBUTION,
 }
 
 CATALOGUE: dict[str, Entry] = {

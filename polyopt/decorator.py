@@ -1,0 +1,106 @@
+"""The decorator `kernel`: functions to kernels, on one machine or on several.
+
+In: a Python function, options.  Out: a `Kernel`, or with `mesh` a `DistributedKernel`.
+Refuses: options that do not exist or do not fit (PO0221, PO0222), what is no function (PO0223).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+
+from polyopt.api import Kernel
+from polyopt.errors import UsageError, boundary
+from polyopt.targets import Options
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from polyopt.distribution.kernel import DistributedKernel
+    from polyopt.distribution.mesh import Mesh
+    from polyopt.kernel_options import KernelOptions
+
+P = ParamSpec("P")
+R = TypeVar("R")
+RANKS = ("mesh", "shard", "replicate", "timeout")
+"""Options of kernels for several ranks."""
+
+
+@overload
+def kernel(function: Callable[P, R]) -> Kernel[P, R]: ...
+
+
+@overload
+def kernel(
+    *,
+    mesh: Mesh,
+    shard: Mapping[str, int | tuple[int, ...]],
+    replicate: Sequence[str] = (),
+    timeout: float = ...,
+    **options: Unpack[KernelOptions],
+) -> Callable[[Callable[..., Any]], DistributedKernel]: ...
+
+
+@overload
+def kernel(**options: Unpack[KernelOptions]) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
+
+
+@boundary
+def kernel(function: Any = None, **options: object) -> Any:
+    """Make a kernel of a Python function, as a decorator or a call, with or without options.
+
+    The text and what it uses outside of itself are compiled in: globals, free variables, attributes
+    of modules, helper functions, and elements of captured arrays.  All of it is compared at each
+    call, and the kernel compiled again, or an earlier one taken, where something changed.
+
+    Options (raises `UsageError` PO0221 for others, PO0222 for wrong values):
+
+    fp: "strict" (default; the source's order), "reassociate" (sums may be split) or "fast"
+    threads: a number from 1; None (default) takes all cores when the kernel runs
+    schedule: None (default; automatic), "source", steps as text, a file of them, a `Schedule`
+    compiler: the C compiler's command; None (default) finds one
+    budget: processor seconds that compiling may take, 0.1 to 86400; 60 by default
+    target: "c" (default), "cuda" or "opencl"
+    device: a device's number, a part of its name, or "emulated"; None (default) is the first
+    tune: seconds to search for a faster schedule at the first call; None (default) does not
+    fixed_sizes: True compiles the extents of arrays in, for each shape anew; False by default
+
+    With `mesh`, a `po.mesh`, the kernel is one for the ranks of an MPI job, a `DistributedKernel`:
+
+    shard: the axis that each array is cut along, or one for each axis of the mesh: `{"A": 0}`
+    replicate: arrays that each rank has whole, of those that are not in `shard`
+    timeout: seconds that a rank waits for others, 600 by default
+    """
+    on_ranks = {name: options.pop(name) for name in RANKS if name in options}
+    chosen = Options().changed(options)
+    if on_ranks:
+        return _on_ranks(function, on_ranks, chosen)
+    if function is None:
+        return lambda decorated: _make(decorated, chosen)
+    return _make(function, chosen)
+
+
+def _on_ranks(function: Any, options: dict[str, Any], chosen: Options) -> Any:  # noqa: ANN401
+    from polyopt.distribution.kernel import DistributedKernel, Reading
+    from polyopt.distribution.planning import request
+
+    wanted, timeout = request(**options)
+
+    def make(decorated: Any) -> DistributedKernel:  # noqa: ANN401
+        kernel = _make(decorated, chosen)
+        reading = Reading(kernel._parameters.bind, kernel._example, kernel._read)
+        return DistributedKernel(kernel.py_func, reading, wanted, chosen, timeout)
+
+    return make if function is None else make(function)
+
+
+def _make(function: Any, options: Options) -> Kernel[..., Any]:  # noqa: ANN401
+    if isinstance(function, Kernel):
+        function = function.py_func
+    if not callable(function) or isinstance(function, type) or not hasattr(function, "__code__"):
+        raise UsageError(
+            "PO0223",
+            f"`kernel` was given a {type(function).__name__}",
+            hint="give it a function made by `def`",
+        )
+    return Kernel(function, options)

@@ -1,0 +1,201 @@
+"""Arguments and results of a call on ranks, and the memory that stands for them.
+
+In: arguments, NumPy's or distributed.  Out: each rank's arrays; afterwards the results.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from polyopt.dataclass import dataclass
+from polyopt.distribution.arrays import AnyArray, DistributedArray
+from polyopt.distribution.execution import Arrays, Plan
+from polyopt.distribution.mesh import Mesh, block
+from polyopt.distribution.ownership import Cut
+from polyopt.distribution.transport import Transport
+from polyopt.errors import InternalError, UsageError
+from polyopt.ir.array import Array, Role
+from polyopt.ir.integers import evaluate
+from polyopt.ir.program import Program
+from polyopt.ir.source import ArrayArg, Result, ResultKind
+from polyopt.never import assert_never
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A call on one rank."""
+
+    plan: Plan
+    program: Program
+    mesh: Mesh
+    transport: Transport
+    sizes: dict[str, int]
+    given: tuple[object, ...]
+
+    @property
+    def arguments(self) -> list[tuple[ArrayArg, Any]]:
+        """The arrays with what was passed for them."""
+        pairs = zip(self.program.signature.arguments, self.given, strict=True)
+        return [(a, value) for a, value in pairs if isinstance(a, ArrayArg)]
+
+    def box(self, array: Array, rank: int) -> tuple[slice, ...]:
+        """Return the elements of an array that a rank owns."""
+        shape = tuple(evaluate(extent, self.sizes) for extent in array.shape)
+        found = [slice(0, extent) for extent in shape]
+        at = self.mesh.coordinates(rank)
+        for cut in self.plan.exchanges.own.cuts.get(array.name, ()):
+            axis = cut.blocks.mesh_axis
+            extent = evaluate(cut.blocks.extent, self.sizes)
+            low, high = block(extent, self.mesh.shape[axis], at[axis])
+            low, high = (min(max(0, e - cut.shift), shape[cut.axis]) for e in (low, high))
+            found[cut.axis] = slice(low, max(low, high))
+        return tuple(found)
+
+    def owners(self, array: Array) -> list[int]:
+        """Return the ranks that own different elements of an array."""
+        axes = {c.blocks.mesh_axis for c in self.plan.exchanges.own.cuts.get(array.name, ())}
+        return [
+            rank for rank in range(self.transport.size)
+            if all(c == 0 for a, c in enumerate(self.mesh.coordinates(rank)) if a not in axes)
+        ]  # fmt: skip
+
+    def values(self) -> dict[str, int]:
+        """Return sizes and this rank's blocks."""
+        found = dict(self.sizes)
+        at = self.mesh.coordinates(self.transport.rank)
+        for b in self.plan.exchanges.own.blocks:
+            extent = evaluate(b.extent, self.sizes)
+            found[b.low], found[b.high] = block(
+                extent, self.mesh.shape[b.mesh_axis], at[b.mesh_axis]
+            )
+        return found
+
+    def mine(self, array: Array, memory: AnyArray) -> AnyArray:
+        """Return this rank's elements in its memory."""
+        starts = self.plan.storage.starts(array, self.values())
+        box = self.box(array, self.transport.rank)
+        pairs = zip(box, starts, strict=True)
+        return memory[tuple(slice(b.start - s, b.stop - s) for b, s in pairs)]
+
+
+def bound_arrays(call: Call) -> Arrays:
+    """Return this rank's memory, with its elements of the arguments."""
+    storage, values = call.plan.storage, call.values()
+    passed = {a.array: value for a, value in call.arguments}
+    found: Arrays = {}
+    for array in call.plan.exchanges.own.scop.arrays:
+        if array.role is Role.TEMP and array.name not in storage.shared:
+            continue
+        value = passed.get(array.name)
+        is_cut = array.name in call.plan.exchanges.own.cuts
+        if value is not None and not is_cut:
+            if isinstance(value, DistributedArray):
+                raise _not_cut(call, array)
+            found[array.name] = np.ascontiguousarray(value).reshape(np.shape(value))
+            continue
+        shape = tuple(max(0, evaluate(e, values)) for e in storage.shape(array))
+        memory = found[array.name] = np.empty(shape, array.dtype.numpy)
+        if isinstance(value, DistributedArray):
+            _require_same(call, array, value)
+            call.mine(array, memory)[...] = value.local
+        elif value is not None:
+            call.mine(array, memory)[...] = np.asarray(value)[call.box(array, call.transport.rank)]
+    return found
+
+
+def results(call: Call, arrays: Arrays) -> Any:  # noqa: ANN401
+    """Write what the caller's arrays hold now, and return what the function returns."""
+    declared = {array.name: array for array in call.program.arrays}
+    for argument, value in call.arguments:
+        if not argument.written:
+            continue
+        array, memory = declared[argument.array], arrays[argument.array]
+        if isinstance(value, DistributedArray):
+            value.local[...] = call.mine(array, memory)
+        elif argument.array in call.plan.exchanges.own.cuts:
+            _gather(call, array, memory, np.asarray(value))
+        elif memory is not value:
+            np.asarray(value)[...] = memory
+    found = tuple(
+        _result(call, result, declared, arrays) for result in call.program.signature.results
+    )
+    if not found:
+        return None
+    return found if call.program.signature.returns_tuple else found[0]
+
+
+def _result(call: Call, result: Result, declared: dict[str, Array], arrays: Arrays) -> object:
+    match result.kind:
+        case ResultKind.SCALAR:
+            return arrays[result.array][()]
+        case ResultKind.OUTPUT:
+            array, memory = declared[result.array], arrays[result.array]
+            cuts = call.plan.exchanges.own.cuts.get(result.array, ())
+            if not cuts:
+                return memory
+            shape = tuple(evaluate(extent, call.sizes) for extent in array.shape)
+            if _is_distributed(call) and _is_plain(call, cuts, shape):
+                local = np.ascontiguousarray(call.mine(array, memory))
+                return DistributedArray(local, shape, cuts[0].axis, call.transport)
+            whole = np.empty(shape, array.dtype.numpy)
+            _gather(call, array, memory, whole)
+            return whole
+        case ResultKind.ARGUMENT:
+            for argument, value in call.arguments:
+                if result.array in (argument.array, argument.name):
+                    return value
+            raise InternalError("PO0911", f"{call.program.name} returns no argument")
+        case _:
+            assert_never(result.kind)
+
+
+def _is_plain(call: Call, cuts: tuple[Cut, ...], shape: tuple[int, ...]) -> bool:
+    """Tell whether blocks are those of a `DistributedArray` with that shape."""
+    (cut, *others) = cuts
+    return (
+        not others and cut.shift == 0 and evaluate(cut.blocks.extent, call.sizes) == shape[cut.axis]
+    )
+
+
+def _is_distributed(call: Call) -> bool:
+    return any(isinstance(value, DistributedArray) for _, value in call.arguments)
+
+
+def _gather(call: Call, array: Array, memory: AnyArray, whole: AnyArray) -> None:
+    """Fill `whole` with the elements of all ranks."""
+    mine = np.ascontiguousarray(call.mine(array, memory)).reshape(-1)
+    owners = call.owners(array)
+    boxes = {rank: call.box(array, rank) for rank in owners}
+    counts = [
+        whole[boxes[rank]].size * whole.dtype.itemsize if rank in boxes else 0
+        for rank in range(call.transport.size)
+    ]
+    sent = mine.view(np.uint8) if call.transport.rank in boxes else np.empty(0, np.uint8)
+    parts = call.transport.gather_all(sent, counts)
+    for rank, box in boxes.items():
+        whole[box] = parts[rank].view(memory.dtype).reshape(whole[box].shape)
+
+
+def _require_same(call: Call, array: Array, value: DistributedArray) -> None:
+    cuts = call.plan.exchanges.own.cuts[array.name]
+    extent = evaluate(cuts[0].blocks.extent, call.sizes)
+    same = len(cuts) == 1 and cuts[0].axis == value.axis and cuts[0].shift == 0
+    if same and extent == value.shape[value.axis] and value.transport.size == call.transport.size:
+        return
+    axes = ", ".join(str(cut.axis) for cut in cuts)
+    raise UsageError(
+        "PO0857",
+        f"`{array.name}` is cut along axis {value.axis}, the kernel has it along {axes}",
+        hint=f"distribute it along axis {axes}, or pass the whole array",
+    )
+
+
+def _not_cut(call: Call, array: Array) -> UsageError:
+    del call
+    return UsageError(
+        "PO0857",
+        f"`{array.name}` is distributed, but the kernel has it whole on each rank",
+        hint=f'add it to `shard={{"{array.name}": …}}`, or pass the whole array',
+    )

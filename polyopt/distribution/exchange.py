@@ -1,0 +1,358 @@
+"""What crosses ranks before each phase, derived from the last writes of what is read.
+
+In: phases.  Out: for each phase and array the elements that another rank sends to this one, as sets
+over sizes, the blocks of both and the places in the loops around; and the form they have.
+An element is sent when a phase reads it for the first time after its owner wrote it, or at all:
+nothing is sent twice, and for stencils no program in which owners compute sends less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum, unique
+from functools import cached_property
+from typing import TypeAlias
+
+import islpy as isl
+
+from polyopt.dataclass import dataclass
+from polyopt.distribution.mesh import Sign
+from polyopt.distribution.ownership import Ownership
+from polyopt.distribution.phases import Phase, Phases, time_of
+from polyopt.distribution.placement import Rule
+from polyopt.ir.affine import coalesced, param_space, time_map
+from polyopt.ir.expr import BinaryOp, Expr
+from polyopt.ir.integers import evaluate
+from polyopt.ir.parameters import joined
+
+Events: TypeAlias = "tuple[dict[tuple[str, str], isl.Map], dict[str, isl.Map]]"
+
+
+@unique
+class Form(Enum):
+    """The collective that an exchange is, or messages between neighbours or any two ranks."""
+
+    HALO = "halo exchange"
+    ALL_GATHER = "all-gather"
+    BROADCAST = "broadcast"
+    MESSAGES = "point to point"
+
+
+@dataclass(frozen=True, eq=False)
+class Transfer:
+    """Elements of `array` that another rank sends to this one before a phase, or in a pipeline.
+
+    `received` is by how the other rank lies.  `sent`: what this rank sends to one that lies so.
+    `halo` are the most elements before and after the block, along each cut axis, for a halo.
+    """
+
+    array: str
+    received: Mapping[Sign, isl.Set]
+    sent: Mapping[Sign, isl.Set]
+    form: Form
+    late: bool = False
+    halo: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """Partial results of `array` that all ranks combine by `op` after a phase: an all-reduce."""
+
+    array: str
+    op: BinaryOp
+
+
+@dataclass(frozen=True, eq=False)
+class Exchange:
+    """What crosses ranks before a phase, during it in a pipeline, and after it."""
+
+    phase: Phase
+    transfers: tuple[Transfer, ...]
+    combinations: tuple[Combination, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Exchanges:
+    """The exchanges of all phases, in order."""
+
+    phases: Phases
+
+    @property
+    def own(self) -> Ownership:
+        """Who owns what."""
+        return self.phases.placement.own
+
+    @cached_property
+    def all(self) -> tuple[Exchange, ...]:
+        """One exchange for each phase."""
+        found = {phase: self._transfers(phase) for phase in self.phases.phases}
+        return tuple(
+            Exchange(phase, tuple(found[phase]), self._combinations(phase))
+            for phase in self.phases.phases
+        )
+
+    def _combinations(self, phase: Phase) -> tuple[Combination, ...]:
+        found: dict[str, BinaryOp] = {}
+        for name in phase.statements:
+            statement = self.phases.scop.statement(name)
+            if self.phases.placement.rules[name] is Rule.PARTIAL:
+                assert statement.reduction is not None
+                found[statement.target.array] = statement.reduction.op
+        return tuple(Combination(array, op) for array, op in found.items())
+
+    def _transfers(self, phase: Phase) -> list[Transfer]:
+        found = []
+        for array in self.own.cuts:
+            signs = self.own.signs_of(array)
+            early = {sign: self._early(phase, array, sign) for sign in signs}
+            late = {
+                sign: self._over_places(phase, self._late(phase, array, sign)) for sign in signs
+            }
+            for sets, is_late in ((early, False), (late, True)):
+                received = {s: one for s, one in sets.items() if one is not None}
+                if received:
+                    found.append(self._transfer(array, received, is_late))
+        return found
+
+    def _transfer(self, array: str, received: Mapping[Sign, isl.Set], late: bool) -> Transfer:
+        sent = {
+            tuple(-place for place in sign): self.own.swapped(one)
+            for sign, one in received.items()
+        }  # fmt: skip
+        form, halo = (Form.MESSAGES, ()) if late else self._form(array, received)
+        if late:
+            halo = self._halo(array, received)
+        return Transfer(array, received, sent, form, late, halo)
+
+    def _late(self, phase: Phase, array: str, sign: Sign) -> isl.Map | None:
+        if sign not in phase.after:
+            return None
+        return self.phases.crossing(phase.statements, phase.depth, sign).get(array)
+
+    def _early(self, phase: Phase, array: str, sign: Sign) -> isl.Set | None:
+        flow, unwritten = self._events(array, sign)
+        name = _event("read", phase)
+        pieces = [unwritten[name]] if name in unwritten else []
+        pieces += [
+            pairs.range().unwrap() for (source, sink), pairs in flow.items()
+            if sink == name and source.startswith("write")
+        ]  # fmt: skip
+        if not pieces:
+            return None
+        whole, *rest = pieces
+        for piece in rest:
+            whole = whole.union(piece)
+        return self._over_places(phase, whole)
+
+    @cached_property
+    def _known(self) -> dict[tuple[str, Sign], Events]:
+        return {}
+
+    def _events(self, array: str, sign: Sign) -> Events:
+        """Return event -> [reading phase -> element] of the last event before, and reads without.
+
+        Events are writes by the owner, and reads by this rank, after which it has the element.
+        """
+        if (array, sign) in self._known:
+            return self._known[array, sign]
+        apart, own = self.own.apart(sign), self.own
+        others = own.swapped(own.owned(own.scop.array(array))).intersect_params(apart)
+        reads, writes, lates, times = [], [], [], []
+        for phase in self.phases.phases:
+            late = self._late(phase, array, sign)
+            read = self._accessed(phase, array, others, reading=True)
+            if late is not None:
+                lates.append(late.set_tuple_name(isl.dim_type.in_, _event("late", phase)))
+                read = None if read is None else read.subtract(late)
+            if read is not None:
+                reads.append(read.set_tuple_name(isl.dim_type.in_, _event("read", phase)))
+            write = self._accessed(phase, array, others, reading=False)
+            if write is not None:
+                writes.append(write.set_tuple_name(isl.dim_type.in_, _event("write", phase)))
+            times += [self._time(phase, word) for word in ("read", "write", "late")]
+        empty = isl.UnionMap.empty(own.context.get_space())
+        sinks = joined(empty, map(isl.UnionMap.from_map, reads))
+        events = joined(empty, map(isl.UnionMap.from_map, (*reads, *writes, *lates)))
+        info = isl.UnionAccessInfo.from_sink(sinks).set_must_source(events)
+        info = info.set_schedule_map(joined(empty, map(isl.UnionMap.from_map, times)))
+        flow = info.compute_flow()
+        unwritten: list[isl.Map] = []
+        flow.get_must_no_source().foreach_map(unwritten.append)
+        full: list[isl.Map] = []
+        flow.get_full_must_dependence().foreach_map(full.append)
+        kind = isl.dim_type.in_
+        result = (
+            {(one.get_tuple_name(kind) or "", _sink(one)): one for one in full},
+            {one.get_tuple_name(kind) or "": one for one in unwritten},
+        )
+        self._known[array, sign] = result
+        return result
+
+    def _accessed(
+        self, phase: Phase, array: str, others: isl.Set, *, reading: bool
+    ) -> isl.Map | None:
+        """Return place -> elements of the other rank that this one reads, or that one writes."""
+        found: isl.Map | None = None
+        placement = self.phases.placement
+        for statement in map(self.phases.scop.statement, phase.statements):
+            domain = (placement.domains if reading else placement.of_other)[statement.name]
+            accesses = statement.reads if reading else (statement.write,)
+            around = self.phases.around(statement, phase.depth).intersect_domain(domain)
+            for access in accesses:
+                if access.array != array:
+                    continue
+                relation = placement.relation(access).intersect_range(others)
+                one = around.reverse().apply_range(relation)
+                one = one.reset_tuple_id(isl.dim_type.in_)
+                found = one if found is None else found.union(one)
+        if found is None or found.is_empty():
+            return None
+        return found.coalesce()
+
+    def _time(self, phase: Phase, word: str) -> isl.Map:
+        """Return the time of an event: reads come before the writes of a phase, late ones after."""
+        statement = self.phases.scop.statement(phase.statements[0])
+        place = self.phases.around(statement, phase.depth)
+        length = max(len(s.order) for s in self.phases.scop.statements) + 1
+        times = time_map(statement.domain, time_of(statement, phase), length)
+        times = isl.Map.align_params(times, place.get_space())
+        event = place.reverse().apply_range(times)
+        event = isl.Map.universe(event.get_space()) if phase.depth == 0 else _by_place(event, phase)
+        kind = isl.dim_type.out
+        for position in range(event.dim(kind)):
+            constant = _constant_at(phase, statement.order, position, length, word)
+            if constant is not None:
+                event = event.fix_val(kind, position, isl.Val(constant))
+        return event.set_tuple_name(isl.dim_type.in_, _event(word, phase))
+
+    def _over_places(self, phase: Phase, elements: isl.Map | None) -> isl.Set | None:
+        """Return the elements as a set, the places in the loops around being parameters."""
+        if elements is None:
+            return None
+        count = elements.dim(isl.dim_type.in_)
+        names = self.phases.params[:count]
+        elements = isl.Map.align_params(elements, param_space((*self.own.params, *names)))
+        for depth, name in enumerate(names):
+            position = elements.find_dim_by_name(isl.dim_type.param, name)
+            elements = elements.equate(isl.dim_type.param, position, isl.dim_type.in_, depth)
+        found = coalesced(elements.range())
+        return None if found.is_empty() else found
+
+    def _form(
+        self, array: str, received: Mapping[Sign, isl.Set]
+    ) -> tuple[Form, tuple[tuple[int, int], ...]]:
+        halo = self._halo(array, received)
+        if halo:
+            return Form.HALO, halo
+        if self.own.mesh_axes == 1 and len(received) == 2 and self._is_common(received):
+            if all(one.is_equal(self._whole(array, s, one)) for s, one in received.items()):
+                return Form.ALL_GATHER, ()
+            if self._is_of_one(array, received.values()):
+                return Form.BROADCAST, ()
+        return Form.MESSAGES, ()
+
+    def _whole(self, array: str, sign: Sign, like: isl.Set) -> isl.Set:
+        """Return all elements of the other rank, where `like` is not empty."""
+        others = self.own.swapped(self.own.owned(self.own.scop.array(array)))
+        others = isl.Set.align_params(others, like.get_space())
+        return others.intersect_params(like.params()).intersect_params(
+            isl.Set.align_params(self.own.apart(sign), like.get_space())
+        )
+
+    def _is_common(self, received: Mapping[Sign, isl.Set]) -> bool:
+        """Tell whether all ranks that have a block get the same of another one."""
+        for sign, one in received.items():
+            space = one.get_space()
+            busy = isl.Set.align_params(self.own.apart(sign), space)
+            for b in self.own.blocks:
+                low = space.find_dim_by_name(isl.dim_type.param, b.low)
+                high = space.find_dim_by_name(isl.dim_type.param, b.high)
+                aff = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(busy.get_space()))
+                aff = aff.set_coefficient_val(isl.dim_type.param, low, -1)
+                aff = aff.set_coefficient_val(isl.dim_type.param, high, 1).set_constant_val(-1)
+                busy = busy.add_constraint(isl.Constraint.inequality_from_aff(aff))
+            names = [name for b in self.own.blocks for name in (b.low, b.high)]
+            anyone = one
+            for name in names:
+                position = anyone.find_dim_by_name(isl.dim_type.param, name)
+                anyone = anyone.project_out(isl.dim_type.param, position, 1)
+            anyone = isl.Set.align_params(anyone, space)
+            if not anyone.intersect_params(busy).is_equal(one.intersect_params(busy)):
+                return False
+        return True
+
+    def _is_of_one(self, array: str, sets: Iterable[isl.Set]) -> bool:
+        """Tell whether all elements lie at one index of the cut axis, so that one rank has them."""
+        (cut,) = self.own.cuts[array]
+        for one in sets:
+            rank = one.dim(isl.dim_type.set)
+            line = one.project_out(isl.dim_type.set, cut.axis + 1, rank - cut.axis - 1)
+            line = line.project_out(isl.dim_type.set, 0, cut.axis)
+            names = {name for b in self.own.blocks for name in b.names}
+            for name in names:
+                position = line.find_dim_by_name(isl.dim_type.param, name)
+                line = line.project_out(isl.dim_type.param, position, 1)
+            if not isl.Map.from_range(line).is_single_valued():
+                return False
+        return True
+
+    def _halo(self, array: str, received: Mapping[Sign, isl.Set]) -> tuple[tuple[int, int], ...]:
+        """Return how far elements lie before and after the block along each cut, () if any far."""
+        found = []
+        for cut in self.own.cuts[array]:
+            before = after = 0
+            for one in received.values():
+                reach = reach_of(one, cut.axis, cut.shift, cut.blocks.low, cut.blocks.high)
+                if reach is None:
+                    return ()
+                before, after = max(before, reach[0]), max(after, reach[1])
+            found.append((before, after))
+        return tuple(found)
+
+
+def reach_of(
+    elements: isl.Set, axis: int, shift: int, low: str, high: str
+) -> tuple[int, int] | None:
+    """Return how many indices a set reaches before and after a block, None if any number."""
+    space = elements.get_space()
+    local = isl.LocalSpace.from_space(space)
+    index = isl.Aff.var_on_domain(local, isl.dim_type.set, axis).set_constant_val(isl.Val(shift))
+    ends = []
+    for name, sign in ((low, 1), (high, -1)):
+        position = space.find_dim_by_name(isl.dim_type.param, name)
+        end = isl.Aff.var_on_domain(local, isl.dim_type.param, position)
+        distance = end.sub(index) if sign > 0 else index.sub(end).add_constant_val(isl.Val(1))
+        most = elements.max_val(distance)
+        if elements.is_empty():
+            ends.append(0)
+        elif not most.is_int():
+            return None
+        else:
+            ends.append(max(0, int(most.to_python())))
+    return ends[0], ends[1]
+
+
+def _event(word: str, phase: Phase) -> str:
+    return f"{word}{phase.number}_{phase.depth}"
+
+
+def _sink(pairs: isl.Map) -> str:
+    return str(pairs.range().unwrap().get_tuple_name(isl.dim_type.in_))
+
+
+def _by_place(event: isl.Map, phase: Phase) -> isl.Map:
+    """Return place -> time for any place: each second dimension is that of a loop."""
+    whole = isl.Map.universe(event.get_space())
+    for depth in range(phase.depth):
+        whole = whole.equate(isl.dim_type.in_, depth, isl.dim_type.out, 2 * depth + 1)
+    return whole
+
+
+def _constant_at(
+    phase: Phase, order: Sequence[Expr], position: int, length: int, word: str
+) -> int | None:
+    if position == length - 1:
+        return ("read", "write", "late").index(word)
+    if position < 2 * phase.depth:
+        return None if position % 2 else evaluate(order[position], {})
+    return phase.position if position == 2 * phase.depth else 0

@@ -1,0 +1,203 @@
+"""Kernels on several ranks: what `po.kernel(mesh=…)` makes.
+
+In: a function, a mesh, the arrays that are cut.  Out: results, the same as on one rank.
+Refuses: functions whose control depends on data (PO0854), and what the judge does not prove.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from polyopt.building import BuiltProgram, build_program
+from polyopt.dataclass import dataclass, field, replace
+from polyopt.distribution.arrays import DistributedArray
+from polyopt.distribution.binding import Call, bound_arrays, results
+from polyopt.distribution.execution import Arrays, Plan, Run
+from polyopt.distribution.local import local_program
+from polyopt.distribution.mesh import Mesh
+from polyopt.distribution.phases import Phase
+from polyopt.distribution.planning import Request, make_plan
+from polyopt.distribution.simulator import Simulated, simulate
+from polyopt.distribution.transport import TIME_LIMIT, Transport, world
+from polyopt.errors import UsageError, boundary
+from polyopt.ir.budget import Budget
+from polyopt.ir.program import Program
+from polyopt.ir.source import ArrayArg, ScalarArg
+from polyopt.runtime.check import check_call
+from polyopt.runtime.threads import thread_count
+from polyopt.targets import Options, seconds_to_compile
+
+
+@dataclass(eq=False)
+class Compiled:
+    """What was made for some types of arguments; kernels of phases are built when first run."""
+
+    plan: Plan
+    program: Program
+    kernels: dict[Phase, BuiltProgram] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """How a function's arguments are bound, typed, and the function read for their types."""
+
+    bind: Callable[[Any, Any], tuple[object, ...]]
+    example: Callable[[Any, Any], tuple[Any, Any]]
+    read: Callable[[Any, Any], tuple[Any, Program]]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """One rank at the end of a simulated call: its arguments and result, what it has sent."""
+
+    arguments: tuple[Any, ...]
+    result: Any
+    sent: Mapping[str, int]
+    messages: int
+
+
+class DistributedKernel:
+    """A Python function that runs on the ranks of an MPI job, or alone.
+
+    All ranks call it together, with the same sizes and numbers.  Arrays are NumPy's, the same on
+    all ranks before and after; or `DistributedArray`s, of which each rank has its block.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        reading: Reading,
+        request: Request,
+        options: Options,
+        timeout: float = TIME_LIMIT,
+    ) -> None:
+        functools.update_wrapper(self, function, updated=())
+        self.py_func = function
+        self.request, self.options, self.timeout = request, options, timeout
+        self._reading = reading
+        self._compiled: dict[Any, Compiled] = {}
+        self.sent: Mapping[str, int] = {}
+        self.messages = 0
+        self._lock = threading.RLock()
+
+    @boundary
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        """Run the kernel on this rank; raises what a kernel raises, `UsageError` PO0855, PO0860."""
+        return self.run(world(self.timeout), *args, **kwargs)
+
+    @boundary
+    def plan(self, *args: Any, **kwargs: Any) -> Plan:  # noqa: ANN401
+        """Return phases and exchanges for example arguments or types, or what is inferred."""
+        return self._made(*self._example(args, kwargs)).plan
+
+    def _example(self, args: Any, kwargs: Any) -> tuple[Any, Any]:  # noqa: ANN401
+        plain = tuple(map(_whole_like, args))
+        named = {name: _whole_like(value) for name, value in kwargs.items()}
+        return self._reading.example(plain, named)
+
+    def _made(self, types: Any, values: Any) -> Compiled:  # noqa: ANN401
+        with self._lock:
+            if types not in self._compiled:
+                with Budget(seconds_to_compile(self.options)).running():
+                    settled, program = self._reading.read(types, values)
+                    made = self._compiled.get(settled)
+                    if made is None:
+                        plan = make_plan(program, self.request, self.options)
+                        made = self._compiled[settled] = Compiled(plan, program)
+                self._compiled[types] = made
+            return self._compiled[types]
+
+    @boundary
+    def run(self, transport: Transport, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        """Run the kernel as one rank of `transport`."""
+        result, run = self._run(transport, self._reading.bind(args, kwargs))
+        self.sent, self.messages = dict(run.sent), run.messages
+        return result
+
+    def _run(self, transport: Transport, given: tuple[object, ...]) -> tuple[Any, Run]:
+        mesh = self._mesh(transport)
+        types, values = self._example(given, {})
+        made = self._made(types, values)
+        bound = check_call(made.program.signature, values)
+        call = Call(made.plan, made.program, mesh, transport, dict(bound.sizes), given)
+        arrays = bound_arrays(call)
+        self._prepare(made, transport)
+
+        def run_phase(phase: Phase, arrays: Arrays, values: Mapping[str, int]) -> None:
+            kernel = made.kernels[phase]
+            passed = [
+                arrays[a.array] if isinstance(a, ArrayArg)
+                else values[a.symbol] if isinstance(a, ScalarArg) and a.is_param
+                else bound.symbols[a.symbol]  # type: ignore[union-attr]
+                for a in kernel.source.signature.arguments
+            ]  # fmt: skip
+            kernel.loaded.call_apart(*passed)
+
+        run = Run(made.plan, mesh, transport, call.sizes, arrays, run_phase)
+        run()
+        return results(call, arrays), run
+
+    @boundary
+    def simulate(
+        self, *args: object, ranks: int | None = None, seed: int = 0, delay: float = 0.0
+    ) -> list[Outcome]:
+        """Run the kernel on copies, on simulated ranks in this process; return what each one has.
+
+        `ranks` is the number of the mesh by default; messages take up to `delay` seconds.
+        Raises `InternalError` PO0862 to PO0864 where MPI would hang or mix messages up.
+        """
+        count = self.request.mesh.size if ranks is None else ranks
+        self.plan(*args)
+
+        def act(transport: Simulated) -> Outcome:
+            mine = copy.deepcopy(args)
+            result, run = self._run(transport, mine)
+            return Outcome(mine, result, dict(run.sent), run.messages)
+
+        return simulate(count, act, seed, delay)
+
+    def _mesh(self, transport: Transport) -> Mesh:
+        mesh = self.request.mesh
+        if transport.size == 1:
+            return Mesh((1,) * mesh.axes)
+        if isinstance(transport, Simulated) and mesh.axes == 1:
+            return Mesh((transport.size,))
+        if mesh.size != transport.size:
+            raise UsageError(
+                "PO0855",
+                f"a mesh of {mesh.size} ranks in a job of {transport.size}",
+                hint=f"start it as `mpirun -n {mesh.size}`, or make the mesh of the job's ranks",
+            )
+        return mesh
+
+    def _prepare(self, made: Compiled, transport: Transport) -> None:
+        """Build the kernels of all phases: one rank first, the others find them in the cache."""
+        with self._lock:
+            if made.kernels:
+                return
+            options = self.options
+            if options.threads is None and transport.size > 1:
+                options = replace(options, threads=max(1, thread_count(None) // transport.size))
+
+            def build() -> None:
+                for number, phase in enumerate(made.plan.exchanges.phases.phases):
+                    name = f"{self.__name__}_phase{number}"  # type: ignore[attr-defined]
+                    program = local_program(made.plan.exchanges, phase, made.plan.storage, name)
+                    numbers = [a for a in program.signature.arguments if isinstance(a, ScalarArg)]
+                    weak = tuple(a.is_param for a in numbers)
+                    made.kernels[phase] = build_program(program, weak, options)
+
+            transport.first_alone(build)
+
+
+def _whole_like(value: object) -> object:
+    """Return an array with the shape of a distributed one; its memory is never touched."""
+    if isinstance(value, DistributedArray):
+        return np.empty(value.shape, value.dtype)
+    return value

@@ -1,0 +1,166 @@
+"""Who owns which element: arrays cut into blocks, as sets of isl for any number of ranks.
+
+In: arrays, the axes they are cut along.  Out: the elements of this rank and of another one.
+A block is an interval of two parameters.  Two ranks have two pairs of them, of which one lies
+before the other; nothing else is said of them, so that what isl proves holds for all numbers of
+ranks, all sizes, and any blocks that follow one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import product
+
+import islpy as isl
+
+from polyopt.dataclass import dataclass
+from polyopt.distribution.mesh import Sign
+from polyopt.ir.affine import condition_set, index_box, param_space
+from polyopt.ir.array import Array
+from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Iter, Param, add, integer
+from polyopt.ir.names import fresh_name
+from polyopt.ir.parameters import param_names
+from polyopt.ir.scop import Scop
+from polyopt.ir.types import DType
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """The indices from 0 to `extent` in blocks, one for each place along an axis of the mesh.
+
+    `low` and `high` name this rank's first index and the first one after its block, `other_low` and
+    `other_high` those of another rank.
+    """
+
+    extent: Expr
+    mesh_axis: int
+    low: str
+    high: str
+    other_low: str
+    other_high: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The four parameters."""
+        return (self.low, self.high, self.other_low, self.other_high)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """An array is cut along `axis`: element e belongs to the block of index e + `shift`."""
+
+    axis: int
+    blocks: Blocks
+    shift: int = 0
+
+
+Cuts = Mapping[str, tuple[Cut, ...]]
+
+
+def _holds(left: Expr, op: CompareOp, right: Expr) -> Expr:
+    return Compare(op, left, right)
+
+
+def all_of(conditions: Sequence[Expr]) -> Expr:
+    """Return the conjunction of one or more conditions."""
+    whole, *rest = conditions
+    for condition in rest:
+        whole = Binary(BinaryOp.AND, whole, condition, DType.BOOL)
+    return whole
+
+
+def between(low: Expr, value: Expr, high: Expr) -> Expr:
+    """Return `low <= value < high`."""
+    least, most = _holds(low, CompareOp.LE, value), _holds(value, CompareOp.LT, high)
+    return Binary(BinaryOp.AND, least, most, DType.BOOL)
+
+
+@dataclass(frozen=True, eq=False)
+class Ownership:
+    """The elements of ranks.  `cuts` names arrays that are cut; the others each rank has whole."""
+
+    scop: Scop
+    blocks: tuple[Blocks, ...]
+    cuts: Cuts
+    mesh_axes: int
+
+    @cached_property
+    def params(self) -> tuple[str, ...]:
+        """The sizes, and the parameters of blocks."""
+        return (*self.scop.params, *(name for b in self.blocks for name in b.names))
+
+    @cached_property
+    def context(self) -> isl.Set:
+        """What is known of sizes and blocks."""
+        space = param_space(self.params)
+        found = isl.Set.align_params(self.scop.context, space)
+        for b in self.blocks:
+            for low, high in ((b.low, b.high), (b.other_low, b.other_high)):
+                known = all_of([
+                    _holds(integer(0), CompareOp.LE, Param(low)),
+                    _holds(Param(low), CompareOp.LE, Param(high)),
+                    _holds(Param(high), CompareOp.LE, b.extent),
+                ])  # fmt: skip
+                found = found.intersect(condition_set(known, space))
+        return found
+
+    @cached_property
+    def signs(self) -> tuple[Sign, ...]:
+        """How another rank may lie to this one."""
+        return tuple(s for s in product((-1, 0, 1), repeat=self.mesh_axes) if any(s))
+
+    def apart(self, sign: Sign) -> isl.Set:
+        """Return what is known of the parameters where the other rank lies as `sign` says."""
+        found = self.context
+        for b in self.blocks:
+            match sign[b.mesh_axis]:
+                case -1:
+                    known = [_holds(Param(b.other_high), CompareOp.LE, Param(b.low))]
+                case 1:
+                    known = [_holds(Param(b.high), CompareOp.LE, Param(b.other_low))]
+                case _:
+                    known = [
+                        _holds(Param(b.low), CompareOp.EQ, Param(b.other_low)),
+                        _holds(Param(b.high), CompareOp.EQ, Param(b.other_high)),
+                    ]
+            found = found.intersect(condition_set(all_of(known), found.get_space()))
+        return found
+
+    def signs_of(self, array: str) -> tuple[Sign, ...]:
+        """Return how another rank that owns other elements of `array` may lie to this one."""
+        axes = {cut.blocks.mesh_axis for cut in self.cuts.get(array, ())}
+        return tuple(
+            sign for sign in self.signs
+            if axes and all(s == 0 for axis, s in enumerate(sign) if axis not in axes)
+        )  # fmt: skip
+
+    def owned(self, array: Array) -> isl.Set:
+        """Return the elements of an array that this rank owns."""
+        found = index_box(array.name, array.shape, self.params)
+        for cut in self.cuts.get(array.name, ()):
+            place = add(Iter(f"e{cut.axis}"), integer(cut.shift))
+            inside = between(Param(cut.blocks.low), place, Param(cut.blocks.high))
+            found = found.intersect(condition_set(inside, found.get_space()))
+        return found
+
+    def swapped(self, value: isl.Set) -> isl.Set:
+        """Return `value` as the other rank sees it."""
+        names = param_names(value)
+        turned = {}
+        for b in self.blocks:
+            turned.update({b.low: b.other_low, b.other_low: b.low})
+            turned.update({b.high: b.other_high, b.other_high: b.high})
+        for position, name in enumerate(names):
+            value = value.set_dim_name(isl.dim_type.param, position, f"{name} swapped")
+        for position, name in enumerate(names):
+            value = value.set_dim_name(isl.dim_type.param, position, turned.get(name, name))
+        return value.align_params(param_space(names))
+
+
+def make_blocks(extent: Expr, mesh_axis: int, number: int, taken: Sequence[str]) -> Blocks:
+    """Return blocks with parameters of their own."""
+    low, high, other_low, other_high = (
+        fresh_name(f"{word}{number}", taken) for word in ("low", "high", "other_low", "other_high")
+    )
+    return Blocks(extent, mesh_axis, low, high, other_low, other_high)

@@ -1,0 +1,75 @@
+"""Elements to send as pieces of arrays: boxes, or points where a set is no box.
+
+In: a set, numbers for all of its parameters.  Out: subscripts of NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import islpy as isl
+import numpy as np
+
+from polyopt.ir.interp import fix_params, points
+
+Index: TypeAlias = "tuple[Any, ...]"
+
+
+class Pieces:
+    """The pieces of one set for any values of its parameters; they are computed once."""
+
+    def __init__(self, elements: isl.Set) -> None:
+        self._elements = elements
+        space = elements.get_space()
+        kind = isl.dim_type.param
+        self._names = tuple(
+            str(space.get_dim_name(kind, position))
+            for position in range(space.dim(kind))
+            if elements.involves_dims(kind, position, 1)
+        )
+        self._known: dict[tuple[int, ...], tuple[tuple[Index, ...], int]] = {}
+
+    def at(self, values: Mapping[str, int]) -> tuple[tuple[Index, ...], int]:
+        """Return subscripts of disjoint pieces in a fixed order, and the number of elements."""
+        key = tuple([values[name] for name in self._names])
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = _pieces(self._elements, values)
+        return found
+
+
+def _pieces(elements: isl.Set, values: Mapping[str, int]) -> tuple[tuple[Index, ...], int]:
+    space = elements.get_space()
+    kind = isl.dim_type.param
+    names = [str(space.get_dim_name(kind, p)) for p in range(space.dim(kind))]
+    fixed = fix_params(elements, {name: values[name] for name in names})
+    if fixed.is_empty():
+        return (), 0
+    parts = fixed.coalesce().make_disjoint().get_basic_sets()
+    found: list[Index] = []
+    count = 0
+    for part in sorted(map(isl.Set.from_basic_set, parts), key=str):
+        rank = part.dim(isl.dim_type.set)
+        low = [int(part.dim_min_val(d).to_python()) for d in range(rank)]
+        high = [int(part.dim_max_val(d).to_python()) + 1 for d in range(rank)]
+        box = isl.Set.universe(part.get_space())
+        for d in range(rank):
+            box = box.lower_bound_val(isl.dim_type.set, d, isl.Val(low[d]))
+            box = box.upper_bound_val(isl.dim_type.set, d, isl.Val(high[d] - 1))
+        if box.intersect_params(part.params()).is_subset(part):
+            found.append(tuple(map(slice, low, high)))
+            count += int(np.prod([b - a for a, b in zip(low, high, strict=True)], dtype=object))
+        else:
+            listed = points(part, {name: values[name] for name in names})
+            found.append(tuple(np.array(column) for column in zip(*listed, strict=True)))
+            count += len(listed)
+    return tuple(found), count
+
+
+def moved(index: Index, starts: tuple[int, ...]) -> Index:
+    """Return subscripts in memory that begins with the element `starts`."""
+    pairs = zip(index, starts, strict=True)
+    return tuple(
+        slice(i.start - s, i.stop - s) if isinstance(i, slice) else i - s for i, s in pairs
+    )

@@ -1,0 +1,139 @@
+"""From a program and the arrays that are cut to a plan for all ranks.
+
+In: a program, a mesh, axes of arrays.  Out: a `Plan`, proven for all numbers of ranks.
+Refuses: arrays and axes that are not there (PO0853), control that depends on data (PO0854).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from polyopt.dataclass import dataclass
+from polyopt.distribution.exchange import Exchanges
+from polyopt.distribution.execution import Plan
+from polyopt.distribution.local import storage_of
+from polyopt.distribution.mesh import Mesh
+from polyopt.distribution.ownership import Blocks, Cut, Ownership, make_blocks
+from polyopt.distribution.phases import Phases
+from polyopt.distribution.placement import place, with_inferred
+from polyopt.distribution.transport import TIME_LIMIT
+from polyopt.errors import FrontendError, UsageError
+from polyopt.ir.array import Role
+from polyopt.ir.expr import Expr
+from polyopt.ir.program import Program
+from polyopt.ir.scop import Scop
+from polyopt.ir.source import ArrayArg
+from polyopt.schedule.reductions import reassociated
+from polyopt.targets import FpMode, Options
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What somebody asked for: arrays cut along axes, one for each axis of the mesh; whole ones."""
+
+    mesh: Mesh
+    shard: Mapping[str, tuple[int, ...]]
+    replicate: frozenset[str]
+
+
+def request(
+    mesh: Mesh | None = None,
+    shard: Mapping[str, int | tuple[int, ...]] | None = None,
+    replicate: Sequence[str] = (),
+    timeout: float = TIME_LIMIT,
+) -> tuple[Request, float]:
+    """Return what the options of a kernel ask for; raises `UsageError` PO0850, PO0853."""
+    if not isinstance(mesh, Mesh):
+        raise UsageError(
+            "PO0850",
+            f"`mesh` is {type(mesh).__name__}, no mesh of ranks",
+            hint="give `mesh=po.mesh(4)` for four ranks",
+        )
+    axes = {
+        name: (axis,) if isinstance(axis, int) else tuple(axis)
+        for name, axis in (shard or {}).items()
+    }  # fmt: skip
+    return Request(mesh, axes, frozenset(replicate)), float(timeout)
+
+
+def make_plan(program: Program, request: Request, options: Options) -> Plan:
+    """Return the plan of a program."""
+    own = _ownership(program, request, options)
+    phases = Phases(place(own))
+    exchanges = Exchanges(phases)
+    return Plan(exchanges, storage_of(exchanges), exchanges.all)
+
+
+def _ownership(program: Program, request: Request, options: Options) -> Ownership:
+    if options.fp is not FpMode.STRICT:
+        program = reassociated(program)
+    scop = _static(program)
+    arguments = {
+        a.name: a.array for a in program.signature.arguments if isinstance(a, ArrayArg)
+    }  # fmt: skip
+    cuts: dict[str, tuple[Cut, ...]] = {}
+    blocks: dict[tuple[Expr, int], Blocks] = {}
+    for name, axes in request.shard.items():
+        array = scop.array(_known(name, arguments, scop))
+        if len(axes) > request.mesh.axes or len(set(axes)) != len(axes):
+            raise UsageError(
+                "PO0853",
+                f"`{name}` is cut along {len(axes)} axes {axes}, the mesh has {request.mesh.axes}",
+                hint="give each axis once, and a mesh of as many axes: `po.mesh(2, 2)`",
+            )
+        found = []
+        for mesh_axis, axis in enumerate(axes):
+            if not -len(array.shape) <= axis < len(array.shape):
+                raise UsageError(
+                    "PO0853",
+                    f"`{name}` has {len(array.shape)} dimensions and no axis {axis}",
+                    hint=f"the first axis is 0, the last one {len(array.shape) - 1}",
+                )
+            axis %= len(array.shape)
+            key = (array.shape[axis], mesh_axis)
+            if key not in blocks:
+                blocks[key] = make_blocks(*key, len(blocks), scop.params)
+            found.append(Cut(axis, blocks[key]))
+        cuts[array.name] = tuple(found)
+    if not cuts:
+        raise UsageError(
+            "PO0853",
+            "no array is cut",
+            hint='name one with its axis: `shard={"A": 0}`; `po.suggest_shard` compares them',
+        )
+    own = Ownership(scop, tuple(blocks.values()), cuts, request.mesh.axes)
+    kept = frozenset(arguments.get(name, name) for name in request.replicate)
+    return Ownership(scop, own.blocks, with_inferred(scop, own, kept), own.mesh_axes)
+
+
+def _known(name: str, arguments: Mapping[str, str], scop: Scop) -> str:
+    names = {array.name for array in scop.arrays}
+    found = arguments.get(name, name)
+    if found in names:
+        return found
+    raise UsageError(
+        "PO0853",
+        f"there is no array `{name}` to cut",
+        hint=f"the arrays are {', '.join(sorted({*arguments, *names}))}",
+    )
+
+
+def _static(program: Program) -> Scop:
+    """Return the one static control part of a program that ranks can share."""
+    signature = program.signature
+    reason = None
+    if not program.is_static:
+        reason = "its loops or branches depend on data"
+    elif any(array.role is Role.FAULT for array in program.arrays):
+        reason = "it uses subscripts or checks that are known only when it runs"
+    elif any(output.length is not None for output in signature.outputs):
+        reason = "the length of a result depends on data"
+    elif any(isinstance(a, ArrayArg) and (a.part or a.before) for a in signature.arguments):
+        reason = "its arguments share memory"
+    if reason is None:
+        return program.scop
+    raise FrontendError(
+        "PO0854",
+        f"`{program.name}` cannot be shared by ranks: {reason}",
+        hint="give the part without that to a kernel of its own, and run the rest on each rank",
+    )

@@ -1,0 +1,186 @@
+"""Programs for several ranks, with the arrays that are cut, and arguments of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import polyopt as po
+from polyopt.dataclass import dataclass
+from workloads.learning.adamw import adamw as adamw
+from workloads.learning.adamw import make as make_adamw
+from workloads.polybench.fdtd_2d import fdtd_2d, fdtd_2d_numpy
+from workloads.polybench.heat_3d import heat_3d
+from workloads.polybench.jacobi_2d import jacobi_2d
+from workloads.polybench.seidel_2d import seidel_2d
+
+RANDOM = np.random.default_rng(7)
+
+
+def random(*shape: int) -> Any:
+    """Return random numbers between 0 and 1."""
+    return RANDOM.random(shape)
+
+
+def gemm(alpha: float, beta: float, C: po.f64["N,M"], A: po.f64["N,K"], B: po.f64["K,M"]):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            C[i, j] *= beta
+        for k in range(A.shape[1]):
+            for j in range(C.shape[1]):
+                C[i, j] += alpha * A[i, k] * B[k, j]
+
+
+def conjugate_gradient(steps: int, A: po.f64["N,N"], b: po.f64["N"], x: po.f64["N"]):
+    r = b - A @ x
+    p = r.copy()
+    old = r @ r
+    for _ in range(steps):
+        q = A @ p
+        alpha = old / (p @ q)
+        x += alpha * p
+        r -= alpha * q
+        new = r @ r
+        p = r + (new / old) * p
+        old = new
+
+
+def nbody(
+    steps: int, pos: po.f64["N,3"], vel: po.f64["N,3"], mass: po.f64["N"], dt: float, soft: float
+):
+    for _t in range(steps):
+        for i in range(pos.shape[0]):
+            for j in range(pos.shape[0]):
+                dx = pos[j, 0] - pos[i, 0]
+                dy = pos[j, 1] - pos[i, 1]
+                dz = pos[j, 2] - pos[i, 2]
+                w = mass[j] / (dx * dx + dy * dy + dz * dz + soft)
+                vel[i, 0] += dt * w * dx
+                vel[i, 1] += dt * w * dy
+                vel[i, 2] += dt * w * dz
+        for i in range(pos.shape[0]):
+            for c in range(3):
+                pos[i, c] += dt * vel[i, c]
+
+
+def softmax(x: po.f64["N"]):
+    e = np.exp(x - np.max(x))
+    return e / np.sum(e)
+
+
+def softmax_rows(x: po.f64["N,M"]):
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    return e / np.sum(e, axis=1, keepdims=True)
+
+
+def lu(A: po.f64["N,N"]):
+    for k in range(A.shape[0]):
+        for i in range(k + 1, A.shape[0]):
+            A[i, k] /= A[k, k]
+            for j in range(k + 1, A.shape[0]):
+                A[i, j] -= A[i, k] * A[k, j]
+
+
+def upwards(steps: int, A: po.f64["N,M"]):
+    for _t in range(steps):
+        for i in range(A.shape[0] - 2, -1, -1):
+            for j in range(A.shape[1]):
+                A[i, j] += 0.5 * A[i + 1, j]
+
+
+def transpose(A: po.f64["N,M"], B: po.f64["M,N"]):
+    for i in range(B.shape[0]):
+        for j in range(B.shape[1]):
+            B[i, j] = 2.0 * A[j, i]
+
+
+def ordered_sum(x: po.f64["N"], y: po.f64["N"]):
+    s = 0.0
+    for i in range(x.shape[0]):
+        s += x[i]
+    for i in range(x.shape[0]):
+        y[i] = x[i] * s
+
+
+def largest(x: po.i64["N"], y: po.i64["N"]):
+    most = np.max(x)
+    total = np.sum(x)
+    for i in range(x.shape[0]):
+        y[i] = most * x[i] + total
+
+
+def second_order(A: po.f64["N,M"], B: po.f64["N,M"]):
+    for i in range(2, A.shape[0] - 2):
+        for j in range(A.shape[1]):
+            B[i, j] = A[i - 2, j] + A[i + 2, j] - A[i, j] + A[i - 1, j]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A function, the axis that each array is cut along, arguments of size `n`.
+
+    `exact`: results have the same bits on any number of ranks.
+    """
+
+    function: Callable[..., Any]
+    shard: dict[str, int]
+    make: Callable[[int], tuple[Any, ...]]
+    exact: bool = True
+    least: int = 0
+
+
+def _spd(n: int) -> Any:
+    A = random(n, n)
+    return A @ A.T + n * np.eye(n)
+
+
+CASES: dict[str, Case] = {
+    "jacobi_2d": Case(jacobi_2d, {"A": 0}, lambda n: (3, random(n, n), random(n, n))),
+    "jacobi_2d by columns": Case(jacobi_2d, {"A": 1}, lambda n: (3, random(n, n), random(n, n))),
+    "heat_3d": Case(heat_3d, {"A": 0}, lambda n: (2, random(n, n, n), random(n, n, n))),
+    "fdtd_2d": Case(
+        fdtd_2d,
+        {"ex": 0, "ey": 0, "hz": 0},
+        lambda n: (random(n, n + 2), random(n, n + 2), random(n, n + 2), random(3)),
+        least=1,
+    ),
+    "fdtd_2d, NumPy": Case(
+        fdtd_2d_numpy,
+        {"hz": 0},
+        lambda n: (random(n, n + 2), random(n, n + 2), random(n, n + 2), random(3)),
+        least=1,
+    ),
+    "seidel_2d": Case(seidel_2d, {"A": 0}, lambda n: (3, random(n, n))),
+    "gemm": Case(
+        gemm,
+        {"C": 0, "A": 0, "B": 0},
+        lambda n: (1.5, 1.2, random(n, 5), random(n, 7), random(7, 5)),
+    ),
+    "conjugate_gradient": Case(
+        conjugate_gradient,
+        {"A": 0},
+        lambda n: (3, _spd(n), random(n), np.zeros(n)),
+        exact=False,
+        least=1,
+    ),
+    "nbody": Case(
+        nbody, {"pos": 0}, lambda n: (2, random(n, 3), random(n, 3), random(n), 0.01, 0.1)
+    ),
+    "softmax": Case(softmax, {"x": 0}, lambda n: (random(n),), exact=False, least=1),
+    "softmax_rows": Case(softmax_rows, {"x": 1}, lambda n: (random(4, n),), exact=False, least=1),
+    "adamw": Case(
+        adamw,
+        {"params": 0, "m": 0, "v": 0},
+        lambda n: tuple(make_adamw(n, np.float32).values()),
+    ),
+    "lu": Case(lu, {"A": 0}, lambda n: (_spd(n),)),
+    "upwards": Case(upwards, {"A": 0}, lambda n: (3, random(n, 5))),
+    "transpose": Case(transpose, {"A": 0, "B": 0}, lambda n: (random(n, n + 3), random(n + 3, n))),
+    "ordered_sum": Case(ordered_sum, {"x": 0}, lambda n: (random(n), random(n))),
+    "largest": Case(
+        largest, {"x": 0}, lambda n: (np.arange(n) * 7919 % 31, np.zeros(n, np.int64)), least=1
+    ),
+    "second_order": Case(second_order, {"A": 0}, lambda n: (random(n, 4), random(n, 4))),
+}

@@ -1,0 +1,160 @@
+"""What is refused of kernels for several ranks, and how it is said."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polyopt as po
+from polyopt.distribution import transport
+from polyopt.distribution.simulator import Simulated, simulate
+from polyopt.errors import PolyoptError
+from tests.unit.distribution.programs import gemm, jacobi_2d
+
+
+def until_small(A: po.f64["N"]):
+    while A[0] > 1.0:
+        A[0] *= 0.5
+
+
+def gathered(x: po.f64["N"], index: po.i64["N"], y: po.f64["N"]):
+    for i in range(y.shape[0]):
+        y[i] = x[index[i]]
+
+
+def on_four(function: Any, **options: Any) -> Any:
+    return po.kernel(function, mesh=po.mesh(4), threads=1, **options)
+
+
+MESHES: list[tuple[Any, str, str]] = [
+    (lambda: po.mesh(), "PO0850", "no ranks"),
+    (lambda: po.mesh(2, 0), "PO0850", "2, 0"),
+    (lambda: po.kernel(gemm, mesh=4, shard={"A": 0}), "PO0850", "int"),
+    (lambda: po.kernel(gemm, shard={"A": 0}), "PO0850", "NoneType"),
+    (lambda: on_four(gemm, shard={"D": 0}).plan(), "PO0853", "no array `D`"),
+    (lambda: on_four(gemm, shard={"A": 2}).plan(), "PO0853", "no axis 2"),
+    (lambda: on_four(gemm, shard={"A": (0, 1)}).plan(), "PO0853", "the mesh has 1"),
+    (lambda: on_four(gemm).plan(), "PO0853", "no array is cut"),
+    (lambda: on_four(until_small, shard={"A": 0}).plan(), "PO0854", "depend on data"),
+    (lambda: on_four(gathered, shard={"y": 0}).plan(), "PO0854", "when it runs"),
+    (lambda: po.distribute(np.zeros(3), axis=1), "PO0853", "no axis 1"),
+]
+
+
+@pytest.mark.parametrize("act, code, said", MESHES, ids=range(len(MESHES)))
+def test_wrong_meshes_and_cuts_are_refused(act: Any, code: str, said: str) -> None:
+    with pytest.raises(PolyoptError, match=said) as caught:
+        act()
+    assert caught.value.code == code
+    assert caught.value.hint
+
+
+@pytest.mark.toolchain
+def test_arrays_distributed_in_another_way_are_refused() -> None:
+    kernel = on_four(jacobi_2d, shard={"A": 0})
+    A = np.zeros((8, 8))
+    with pytest.raises(PolyoptError, match="along axis 1") as caught:
+        kernel(1, po.distribute(A, axis=1), A.copy())
+    assert caught.value.code == "PO0857"
+    whole = po.kernel(gemm, mesh=po.mesh(4), shard={"C": 0}, threads=1)
+    with pytest.raises(PolyoptError, match="has it whole") as caught:
+        whole(1.0, 1.0, A, po.distribute(A), A.copy())
+    assert caught.value.code == "PO0857"
+
+
+@pytest.mark.toolchain
+def test_a_job_of_another_number_of_ranks_is_refused() -> None:
+    kernel = po.kernel(jacobi_2d, mesh=po.mesh(2, 2), shard={"A": (0, 1)}, threads=1)
+    A = np.zeros((8, 8))
+    with pytest.raises(PolyoptError, match="4 ranks in a job of 3") as caught:
+        kernel.simulate(1, A, A.copy(), ranks=3)
+    assert caught.value.code == "PO0855"
+
+
+def test_ranks_without_mpi4py_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    monkeypatch.setattr(transport, "_KNOWN", {})
+    with pytest.raises(PolyoptError) as caught:
+        transport.world(1.0)
+    assert caught.value.code == "PO0852"
+    assert "polyopt[mpi]" in str(caught.value)
+
+
+def test_a_process_of_its_own_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "MPI_LOCALNRANKS"):
+        monkeypatch.delenv(name, raising=False)
+    assert transport.world(1.0).size == 1
+
+
+def test_too_long_a_wait_names_the_ranks() -> None:
+    error = transport.too_long(1, [0, 3], 2.5)
+    assert error.code == "PO0860"
+    assert "rank 1 has waited 2.5 s for ranks 0, 3" in str(error)
+
+
+def _bytes(count: int) -> Any:
+    return np.zeros(count, np.uint8)
+
+
+def never_sent(t: Simulated) -> None:
+    t.begin(0, {}, {1 - t.rank: 4})()
+
+
+def crossed(t: Simulated) -> None:
+    t.begin(t.rank, {1 - t.rank: _bytes(4)}, {1 - t.rank: 4})()
+
+
+def too_short(t: Simulated) -> None:
+    t.begin(0, {1 - t.rank: _bytes(3)}, {1 - t.rank: 4})()
+
+
+def never_received(t: Simulated) -> None:
+    t.begin(0, {1 - t.rank: _bytes(3)}, {})()
+
+
+def other_collective(t: Simulated) -> None:
+    if t.rank:
+        t.reduce_all(np.zeros(2), "+", np.add)
+    t.gather_all(_bytes(1), [1, 1])
+
+
+def one_left_out(t: Simulated) -> None:
+    if t.rank:
+        t.reduce_all(np.zeros(2), "+", np.add)
+
+
+def other_root(t: Simulated) -> None:
+    t.broadcast(_bytes(4), t.rank, 4)
+
+
+def nothing_to_broadcast(t: Simulated) -> None:
+    t.broadcast(None, 0, 4)
+
+
+def other_count(t: Simulated) -> None:
+    t.gather_all(_bytes(2), [2, 3])
+
+
+FAULTS = [
+    (never_sent, "PO0862"),
+    (crossed, "PO0862"),
+    (too_short, "PO0863"),
+    (never_received, "PO0863"),
+    (other_collective, "PO0864"),
+    (one_left_out, "PO0862"),
+    (other_root, "PO0864"),
+    (nothing_to_broadcast, "PO0863"),
+    (other_count, "PO0863"),
+]
+
+
+@pytest.mark.parametrize("act, code", FAULTS, ids=[f.__name__ for f, _ in FAULTS])
+@pytest.mark.parametrize("delay", [0.0, 0.003])
+def test_the_simulator_finds(act: Any, code: str, delay: float) -> None:
+    with pytest.raises(PolyoptError) as caught:
+        simulate(2, act, seed=1, delay=delay)
+    assert caught.value.code == code
