@@ -8,14 +8,14 @@ nothing is sent twice, and for stencils no program in which owners compute sends
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from enum import Enum, unique
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
 import islpy as isl
 
 from polyopt.dataclass import dataclass
+from polyopt.distribution.forms import Form, form_of
 from polyopt.distribution.mesh import Sign
 from polyopt.distribution.ownership import Ownership
 from polyopt.distribution.phases import Phase, Phases, time_of
@@ -26,16 +26,6 @@ from polyopt.ir.integers import evaluate
 from polyopt.ir.parameters import joined
 
 Events: TypeAlias = "tuple[dict[tuple[str, str], isl.Map], dict[str, isl.Map]]"
-
-
-@unique
-class Form(Enum):
-    """The collective that an exchange is, or messages between neighbours or any two ranks."""
-
-    HALO = "halo exchange"
-    ALL_GATHER = "all-gather"
-    BROADCAST = "broadcast"
-    MESSAGES = "point to point"
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,9 +109,9 @@ class Exchanges:
             tuple(-place for place in sign): self.own.swapped(one)
             for sign, one in received.items()
         }  # fmt: skip
-        form, halo = (Form.MESSAGES, ()) if late else self._form(array, received)
-        if late:
-            halo = self._halo(array, received)
+        form, halo = form_of(self.own, array, received)
+        if late and form is not Form.HALO:
+            form = Form.MESSAGES
         return Transfer(array, received, sent, form, late, halo)
 
     def _late(self, phase: Phase, array: str, sign: Sign) -> isl.Map | None:
@@ -237,99 +227,6 @@ class Exchanges:
             elements = elements.equate(isl.dim_type.param, position, isl.dim_type.in_, depth)
         found = coalesced(elements.range())
         return None if found.is_empty() else found
-
-    def _form(
-        self, array: str, received: Mapping[Sign, isl.Set]
-    ) -> tuple[Form, tuple[tuple[int, int], ...]]:
-        halo = self._halo(array, received)
-        if halo:
-            return Form.HALO, halo
-        if self.own.mesh_axes == 1 and len(received) == 2 and self._is_common(received):
-            if all(one.is_equal(self._whole(array, s, one)) for s, one in received.items()):
-                return Form.ALL_GATHER, ()
-            if self._is_of_one(array, received.values()):
-                return Form.BROADCAST, ()
-        return Form.MESSAGES, ()
-
-    def _whole(self, array: str, sign: Sign, like: isl.Set) -> isl.Set:
-        """Return all elements of the other rank, where `like` is not empty."""
-        others = self.own.swapped(self.own.owned(self.own.scop.array(array)))
-        others = isl.Set.align_params(others, like.get_space())
-        return others.intersect_params(like.params()).intersect_params(
-            isl.Set.align_params(self.own.apart(sign), like.get_space())
-        )
-
-    def _is_common(self, received: Mapping[Sign, isl.Set]) -> bool:
-        """Tell whether all ranks that have a block get the same of another one."""
-        for sign, one in received.items():
-            space = one.get_space()
-            busy = isl.Set.align_params(self.own.apart(sign), space)
-            for b in self.own.blocks:
-                low = space.find_dim_by_name(isl.dim_type.param, b.low)
-                high = space.find_dim_by_name(isl.dim_type.param, b.high)
-                aff = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(busy.get_space()))
-                aff = aff.set_coefficient_val(isl.dim_type.param, low, -1)
-                aff = aff.set_coefficient_val(isl.dim_type.param, high, 1).set_constant_val(-1)
-                busy = busy.add_constraint(isl.Constraint.inequality_from_aff(aff))
-            names = [name for b in self.own.blocks for name in (b.low, b.high)]
-            anyone = one
-            for name in names:
-                position = anyone.find_dim_by_name(isl.dim_type.param, name)
-                anyone = anyone.project_out(isl.dim_type.param, position, 1)
-            anyone = isl.Set.align_params(anyone, space)
-            if not anyone.intersect_params(busy).is_equal(one.intersect_params(busy)):
-                return False
-        return True
-
-    def _is_of_one(self, array: str, sets: Iterable[isl.Set]) -> bool:
-        """Tell whether all elements lie at one index of the cut axis, so that one rank has them."""
-        (cut,) = self.own.cuts[array]
-        for one in sets:
-            rank = one.dim(isl.dim_type.set)
-            line = one.project_out(isl.dim_type.set, cut.axis + 1, rank - cut.axis - 1)
-            line = line.project_out(isl.dim_type.set, 0, cut.axis)
-            names = {name for b in self.own.blocks for name in b.names}
-            for name in names:
-                position = line.find_dim_by_name(isl.dim_type.param, name)
-                line = line.project_out(isl.dim_type.param, position, 1)
-            if not isl.Map.from_range(line).is_single_valued():
-                return False
-        return True
-
-    def _halo(self, array: str, received: Mapping[Sign, isl.Set]) -> tuple[tuple[int, int], ...]:
-        """Return how far elements lie before and after the block along each cut, () if any far."""
-        found = []
-        for cut in self.own.cuts[array]:
-            before = after = 0
-            for one in received.values():
-                reach = reach_of(one, cut.axis, cut.shift, cut.blocks.low, cut.blocks.high)
-                if reach is None:
-                    return ()
-                before, after = max(before, reach[0]), max(after, reach[1])
-            found.append((before, after))
-        return tuple(found)
-
-
-def reach_of(
-    elements: isl.Set, axis: int, shift: int, low: str, high: str
-) -> tuple[int, int] | None:
-    """Return how many indices a set reaches before and after a block, None if any number."""
-    space = elements.get_space()
-    local = isl.LocalSpace.from_space(space)
-    index = isl.Aff.var_on_domain(local, isl.dim_type.set, axis).set_constant_val(isl.Val(shift))
-    ends = []
-    for name, sign in ((low, 1), (high, -1)):
-        position = space.find_dim_by_name(isl.dim_type.param, name)
-        end = isl.Aff.var_on_domain(local, isl.dim_type.param, position)
-        distance = end.sub(index) if sign > 0 else index.sub(end).add_constant_val(isl.Val(1))
-        most = elements.max_val(distance)
-        if elements.is_empty():
-            ends.append(0)
-        elif not most.is_int():
-            return None
-        else:
-            ends.append(max(0, int(most.to_python())))
-    return ends[0], ends[1]
 
 
 def _event(word: str, phase: Phase) -> str:

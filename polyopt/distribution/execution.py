@@ -15,11 +15,12 @@ import islpy as isl
 import numpy as np
 
 from polyopt.dataclass import dataclass, field
-from polyopt.distribution.exchange import Combination, Exchange, Exchanges, Form, Transfer
+from polyopt.distribution.exchange import Combination, Exchange, Exchanges, Transfer
+from polyopt.distribution.forms import Form
 from polyopt.distribution.local import Storage
 from polyopt.distribution.mesh import Mesh, Sign, block
 from polyopt.distribution.phases import Phase, Step, Together
-from polyopt.distribution.pieces import Pieces, moved
+from polyopt.distribution.pieces import Condition, Pieces, moved
 from polyopt.distribution.transport import Transport
 from polyopt.ir.expr import BinaryOp
 from polyopt.ir.identity import identity
@@ -63,6 +64,17 @@ class Plan:
                     for sign, one in sets.items():
                         found[id(transfer), sent, sign] = Pieces(one)
         return found
+
+    @cached_property
+    def conditions(self) -> dict[int, Condition]:
+        """When each all-gather is called: at the same sizes and places by all ranks."""
+        names = tuple(name for b in self.exchanges.own.blocks for name in b.names)
+        return {
+            id(transfer): Condition(transfer.received.values(), names)
+            for exchange in self.listed
+            for transfer in exchange.transfers
+            if transfer.form is Form.ALL_GATHER
+        }
 
     @cached_property
     def bounds(self) -> dict[str, isl.Set]:
@@ -252,6 +264,8 @@ class Run:
 
     def _gather_all(self, transfer: Transfer) -> None:
         """Give every rank's block to all."""
+        if not self.plan.conditions[id(transfer)].at(self.values):
+            return
         (cut,) = self.plan.exchanges.own.cuts[transfer.array]
         memory, start = self.arrays[transfer.array], self.starts[transfer.array]
         boxes = []

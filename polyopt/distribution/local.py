@@ -11,7 +11,8 @@ from collections.abc import Mapping
 import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.distribution.exchange import Exchanges, reach_of
+from polyopt.distribution.exchange import Exchanges
+from polyopt.distribution.forms import reach_of
 from polyopt.distribution.ownership import Cut, Ownership
 from polyopt.distribution.phases import Phase, iterator_at, place_of
 from polyopt.ir.affine import coalesced, param_space
@@ -149,7 +150,7 @@ def local_program(exchanges: Exchanges, phase: Phase, storage: Storage, name: st
     context = _without_others(own.context, own)
     context = isl.Set.align_params(context, param_space(params))
     local = Scop(params, context, tuple(arrays), statements)
-    signature = _signature(name, local)
+    signature = replace(_signature(name, local), checks=own.checks)
     return Program(name, (local,), local.arrays, signature, "", 0)
 
 

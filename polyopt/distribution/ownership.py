@@ -9,6 +9,7 @@ ranks, all sizes, and any blocks that follow one another.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import product
 
@@ -16,12 +17,13 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass
 from polyopt.distribution.mesh import Sign
-from polyopt.ir.affine import condition_set, index_box, param_space
+from polyopt.ir.affine import NotAffine, condition_set, index_box, param_space
 from polyopt.ir.array import Array
 from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Iter, Param, add, integer
 from polyopt.ir.names import fresh_name
 from polyopt.ir.parameters import param_names
 from polyopt.ir.scop import Scop
+from polyopt.ir.source import Check
 from polyopt.ir.types import DType
 
 
@@ -78,12 +80,16 @@ def between(low: Expr, value: Expr, high: Expr) -> Expr:
 
 @dataclass(frozen=True, eq=False)
 class Ownership:
-    """The elements of ranks.  `cuts` names arrays that are cut; the others each rank has whole."""
+    """The elements of ranks.  `cuts` names arrays that are cut; the others each rank has whole.
+
+    `checks` are conditions over sizes that hold at a call.
+    """
 
     scop: Scop
     blocks: tuple[Blocks, ...]
     cuts: Cuts
     mesh_axes: int
+    checks: tuple[Check, ...] = ()
 
     @cached_property
     def params(self) -> tuple[str, ...]:
@@ -103,6 +109,15 @@ class Ownership:
                     _holds(Param(high), CompareOp.LE, b.extent),
                 ])  # fmt: skip
                 found = found.intersect(condition_set(known, space))
+        return found
+
+    @cached_property
+    def checked(self) -> isl.Set:
+        """What is known of sizes and blocks at a call, in any number of pieces."""
+        found = self.context
+        for check in self.checks:
+            with suppress(NotAffine):
+                found = found.intersect(condition_set(check.condition, found.get_space()))
         return found
 
     @cached_property

@@ -5,7 +5,7 @@ In: a set, numbers for all of its parameters.  Out: subscripts of NumPy.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 import islpy as isl
@@ -39,10 +39,41 @@ class Pieces:
         return found
 
 
+class Condition:
+    """Whether anything of some sets is there, for any ranks."""
+
+    def __init__(self, sets: Iterable[isl.Set], blocks: Iterable[str]) -> None:
+        self._sets: list[isl.Set] = []
+        for one in sets:
+            anyone = one.params()
+            for name in blocks:
+                position = anyone.find_dim_by_name(isl.dim_type.param, name)
+                anyone = anyone.eliminate(isl.dim_type.param, position, 1)
+                anyone = anyone.fix_val(isl.dim_type.param, position, isl.Val(0))
+            self._sets.append(anyone)
+        self._blocks = tuple(blocks)
+        self._known: dict[tuple[int, ...], bool] = {}
+
+    def at(self, values: Mapping[str, int]) -> bool:
+        """Tell whether it holds for these sizes and places."""
+        known = {**values, **dict.fromkeys(self._blocks, 0)}
+        names = _names(self._sets[0])
+        key = tuple([known[name] for name in names])
+        if key not in self._known:
+            self._known[key] = any(
+                not fix_params(one, {name: known[name] for name in names}).is_empty()
+                for one in self._sets
+            )
+        return self._known[key]
+
+
+def _names(value: isl.Set) -> list[str]:
+    kind, space = isl.dim_type.param, value.get_space()
+    return [str(space.get_dim_name(kind, p)) for p in range(space.dim(kind))]
+
+
 def _pieces(elements: isl.Set, values: Mapping[str, int]) -> tuple[tuple[Index, ...], int]:
-    space = elements.get_space()
-    kind = isl.dim_type.param
-    names = [str(space.get_dim_name(kind, p)) for p in range(space.dim(kind))]
+    names = _names(elements)
     fixed = fix_params(elements, {name: values[name] for name in names})
     if fixed.is_empty():
         return (), 0

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from polyopt.dataclass import dataclass
+from polyopt.dataclass import dataclass, replace
 from polyopt.distribution.exchange import Exchanges
 from polyopt.distribution.execution import Plan
+from polyopt.distribution.judge import require
 from polyopt.distribution.local import storage_of
 from polyopt.distribution.mesh import Mesh
 from polyopt.distribution.ownership import Blocks, Cut, Ownership, make_blocks
@@ -61,7 +62,9 @@ def make_plan(program: Program, request: Request, options: Options) -> Plan:
     own = _ownership(program, request, options)
     phases = Phases(place(own))
     exchanges = Exchanges(phases)
-    return Plan(exchanges, storage_of(exchanges), exchanges.all)
+    plan = Plan(exchanges, storage_of(exchanges), exchanges.all)
+    require(plan, program.name)
+    return plan
 
 
 def _ownership(program: Program, request: Request, options: Options) -> Ownership:
@@ -101,9 +104,10 @@ def _ownership(program: Program, request: Request, options: Options) -> Ownershi
             "no array is cut",
             hint='name one with its axis: `shard={"A": 0}`; `po.suggest_shard` compares them',
         )
-    own = Ownership(scop, tuple(blocks.values()), cuts, request.mesh.axes)
+    checks = program.signature.checks
+    own = Ownership(scop, tuple(blocks.values()), cuts, request.mesh.axes, checks)
     kept = frozenset(arguments.get(name, name) for name in request.replicate)
-    return Ownership(scop, own.blocks, with_inferred(scop, own, kept), own.mesh_axes)
+    return replace(own, cuts=with_inferred(scop, own, kept))
 
 
 def _known(name: str, arguments: Mapping[str, str], scop: Scop) -> str:

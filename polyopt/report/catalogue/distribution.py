@@ -30,6 +30,11 @@ DISTRIBUTION: dict[str, Entry] = {
         "po.kernel(f, mesh=po.mesh(4), ...) under mpirun -n 3",
         "start as many ranks as the mesh has, or make a mesh of the job's ranks",
     ),
+    "PO0856": Entry(
+        "the plan for several ranks is not proven to compute what one process does",
+        "a claim about blocks, instances, values, messages, collectives or order fails",
+        "this is a defect of polyopt; please report it with the program",
+    ),
     "PO0857": Entry(
         "an array is distributed in another way than the kernel has it",
         'a `po.distribute(A, axis=1)` for a kernel with shard={"A": 0}',

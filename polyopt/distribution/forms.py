@@ -1,0 +1,140 @@
+"""The collective that an exchange is.
+
+In: the elements that come from another rank, by how it lies.  Out: the form, for any sizes.
+An exchange is a collective only if what comes from a rank does not depend on who gets it: then all
+ranks call it under one condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum, unique
+
+import islpy as isl
+
+from polyopt.distribution.mesh import Sign
+from polyopt.distribution.ownership import Blocks, Ownership
+from polyopt.ir.affine import sample_point
+
+Received = Mapping[Sign, isl.Set]
+
+
+@unique
+class Form(Enum):
+    """The collective that an exchange is, or messages between neighbours or any two ranks."""
+
+    HALO = "halo exchange"
+    ALL_GATHER = "all-gather"
+    BROADCAST = "broadcast"
+    MESSAGES = "point to point"
+
+
+def form_of(
+    own: Ownership, array: str, received: Received
+) -> tuple[Form, tuple[tuple[int, int], ...]]:
+    """Return the form, and for a halo the indices before and after the block along each cut."""
+    halo = halo_of(own, array, received)
+    if halo:
+        return Form.HALO, halo
+    if own.mesh_axes == 1 and len(received) == 2 and not any(differing(own, received)):
+        if is_whole(own, array, received):
+            return Form.ALL_GATHER, ()
+        if is_of_one(own, array, received.values()):
+            return Form.BROADCAST, ()
+    return Form.MESSAGES, ()
+
+
+def is_whole(own: Ownership, array: str, received: Received) -> bool:
+    """Tell whether whole blocks come, wherever anything comes."""
+    whole = own.swapped(own.owned(own.scop.array(array)))
+    for sign, one in received.items():
+        space = one.get_space()
+        others = isl.Set.align_params(whole, space).intersect_params(one.params())
+        apart = isl.Set.align_params(own.apart(sign), space)
+        if not one.is_equal(others.intersect_params(apart)):
+            return False
+    return True
+
+
+def differing(own: Ownership, received: Received) -> Iterator[str]:
+    """Yield sizes and blocks at which a rank with a block gets what another one does not."""
+    for sign, one in received.items():
+        space = one.get_space()
+        busy = isl.Set.align_params(own.apart(sign), space)
+        anyone = one
+        for b in own.blocks:
+            busy = busy.intersect(_is_busy(busy, b))
+            for name in (b.low, b.high):
+                position = anyone.find_dim_by_name(isl.dim_type.param, name)
+                anyone = anyone.project_out(isl.dim_type.param, position, 1)
+        anyone = isl.Set.align_params(anyone, space).intersect_params(busy)
+        missing = anyone.subtract(one)
+        if not missing.is_empty():
+            point = sample_point(missing.params())
+            sizes = {} if point is None else point[0]
+            yield ", ".join(f"{name} = {value}" for name, value in sizes.items())
+
+
+def _is_busy(space: isl.Set, b: Blocks) -> isl.Set:
+    """Return where this rank's block is not empty."""
+    local = isl.LocalSpace.from_space(space.get_space())
+    low, high = (
+        isl.PwAff.from_aff(
+            isl.Aff.var_on_domain(
+                local, isl.dim_type.param, space.find_dim_by_name(isl.dim_type.param, name)
+            )
+        )
+        for name in (b.low, b.high)
+    )
+    return low.lt_set(high)
+
+
+def is_of_one(own: Ownership, array: str, sets: Iterable[isl.Set]) -> bool:
+    """Tell whether all elements lie at one index of the cut axis, so that one rank has them."""
+    (cut,) = own.cuts[array]
+    for one in sets:
+        rank = one.dim(isl.dim_type.set)
+        line = one.project_out(isl.dim_type.set, cut.axis + 1, rank - cut.axis - 1)
+        line = line.project_out(isl.dim_type.set, 0, cut.axis)
+        for name in (name for b in own.blocks for name in b.names):
+            position = line.find_dim_by_name(isl.dim_type.param, name)
+            line = line.project_out(isl.dim_type.param, position, 1)
+        if not isl.Map.from_range(line).is_single_valued():
+            return False
+    return True
+
+
+def halo_of(own: Ownership, array: str, received: Received) -> tuple[tuple[int, int], ...]:
+    """Return how far elements lie before and after the block along each cut, () if any far."""
+    found = []
+    for cut in own.cuts[array]:
+        before = after = 0
+        for one in received.values():
+            reach = reach_of(one, cut.axis, cut.shift, cut.blocks.low, cut.blocks.high)
+            if reach is None:
+                return ()
+            before, after = max(before, reach[0]), max(after, reach[1])
+        found.append((before, after))
+    return tuple(found)
+
+
+def reach_of(
+    elements: isl.Set, axis: int, shift: int, low: str, high: str
+) -> tuple[int, int] | None:
+    """Return how many indices a set reaches before and after a block, None if any number."""
+    space = elements.get_space()
+    local = isl.LocalSpace.from_space(space)
+    index = isl.Aff.var_on_domain(local, isl.dim_type.set, axis).set_constant_val(isl.Val(shift))
+    ends = []
+    for name, sign in ((low, 1), (high, -1)):
+        position = space.find_dim_by_name(isl.dim_type.param, name)
+        end = isl.Aff.var_on_domain(local, isl.dim_type.param, position)
+        distance = end.sub(index) if sign > 0 else index.sub(end).add_constant_val(isl.Val(1))
+        most = elements.max_val(distance)
+        if elements.is_empty():
+            ends.append(0)
+        elif not most.is_int():
+            return None
+        else:
+            ends.append(max(0, int(most.to_python())))
+    return ends[0], ends[1]

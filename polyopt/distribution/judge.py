@@ -1,0 +1,435 @@
+"""The judge of plans: claims that together say that ranks compute what one process does.
+
+In: a plan.  Out: claims, each proven by isl for all sizes and ranks, or why not.
+It derives nothing from how the plan was made: it compares what each rank runs with the statements,
+and each read of another rank's element with the transfers between its last write and the read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import islpy as isl
+
+from polyopt.dataclass import dataclass
+from polyopt.distribution.exchange import Transfer
+from polyopt.distribution.execution import Plan
+from polyopt.distribution.forms import Form, differing, is_of_one, is_whole
+from polyopt.distribution.mesh import Sign
+from polyopt.distribution.ownership import Cut
+from polyopt.distribution.phases import Phase, time_of
+from polyopt.distribution.placement import Rule, named
+from polyopt.errors import InternalError
+from polyopt.ir.affine import pw_aff, sample_point, time_map
+from polyopt.ir.expr import Expr, add, integer
+from polyopt.ir.integers import evaluate
+from polyopt.ir.scop import Access, Statement
+from polyopt.schedule.dependences import dependences_of
+
+EARLY, WRITE, LATE, READ = range(4)
+"""What happens in a phase, in this order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What was to be proven, and why it does not hold; "" where it does."""
+
+    name: str
+    failure: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is proven."""
+        return not self.failure
+
+
+def require(plan: Plan, name: str) -> tuple[Claim, ...]:
+    """Return the claims, all proven; raises `InternalError` PO0856."""
+    claims = judge(plan)
+    for claim in claims:
+        if not claim.holds:
+            raise InternalError(
+                "PO0856",
+                f"the plan of `{name}` for several ranks is not proven ({claim.name}): "
+                f"{claim.failure}",
+            )
+    return claims
+
+
+def judge(plan: Plan) -> tuple[Claim, ...]:
+    """Return the claims about a plan."""
+    judged = _Judge(plan)
+    checks: list[tuple[str, Callable[[], Iterator[str]]]] = [
+        ("blocks", judged.blocks),
+        ("instances", judged.instances),
+        ("values", judged.values),
+        ("messages", judged.messages),
+        ("collectives", judged.collectives),
+        ("order", judged.order),
+    ]
+    return tuple(Claim(name, next(check(), "")) for name, check in checks)
+
+
+class _Judge:
+    """Each method yields what does not hold."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.phases = plan.exchanges.phases
+        self.placement = self.phases.placement
+        self.own = plan.exchanges.own
+        self.scop = self.own.scop
+        self.space = self.own.context.get_space()
+        self.phase_of = {name: phase for phase in self.phases.phases for name in phase.statements}
+        self.length = max(len(s.order) for s in self.scop.statements) + 1
+
+    def blocks(self) -> Iterator[str]:
+        """Blocks follow one another from 0 to the extent: by induction over the ranks.
+
+        Block r ends `whole` or `whole` + 1 indices after its start, where the next one starts.
+        `parts` times `whole` and the longer ones make up the extent by the definition of division.
+        """
+        step = isl.Set.read_from_str(
+            isl.DEFAULT_CONTEXT,
+            "[start, whole, longer, rank, i] -> { [] : whole >= 0 and start >= 0 and rank >= 0 }",
+        )
+        first = "start <= i < start + whole + 1 and rank < longer or "
+        first += "start <= i < start + whole and rank >= longer"
+        end = "(rank < longer and e = start + whole + 1 or rank >= longer and e = start + whole)"
+        later = f"exists e : {end} and i >= e"
+        sets = [
+            step.intersect(
+                isl.Set.read_from_str(
+                    isl.DEFAULT_CONTEXT, f"[start, whole, longer, rank, i] -> {{ [] : {text} }}"
+                )
+            )
+            for text in (first, later, "i >= start")
+        ]
+        block, after, all_left = sets
+        if not block.is_disjoint(after):
+            yield "a block overlaps those after it"
+        if not block.union(after).is_equal(all_left):
+            yield "an index lies between a block and those after it"
+
+    def instances(self) -> Iterator[str]:
+        """Each instance runs where it has to, and once where its result is added or owned."""
+        for statement in self.scop.statements:
+            mine = self.placement.domains[statement.name].intersect_params(self.own.checked)
+            rule = self.placement.rules[statement.name]
+            array = statement.target.array
+            match rule:
+                case Rule.OWNER:
+                    wanted = self._where_owned(statement, statement.write)
+                    if wanted is None or not mine.is_equal(wanted):
+                        yield f"{statement.name} does not run where `{array}` is owned"
+                case Rule.PARTIAL:
+                    yield from self._is_partial(statement, mine)
+                case Rule.EVERYWHERE:
+                    if not mine.is_equal(self._all(statement)):
+                        yield f"{statement.name} does not run on every rank"
+                case Rule.NEEDED:
+                    yield from self._is_there(statement, mine)
+            if rule is not Rule.OWNER and array in self.own.cuts:
+                yield f"{statement.name} writes elements of `{array}` that others own"
+
+    def _all(self, statement: Statement) -> isl.Set:
+        domain = isl.Set.align_params(statement.domain, self.space)
+        return domain.intersect_params(self.own.checked)
+
+    def _where_owned(self, statement: Statement, access: Access) -> isl.Set | None:
+        """Return the instances whose element this rank owns; None if one has no owner, or several.
+
+        Elements of an array that is cut along every axis of the mesh have one owner.
+        """
+        cuts = self.own.cuts.get(access.array, ())
+        domain = self._all(statement)
+        if not cuts or not access.exact:
+            return None
+        if access is not statement.write and len(cuts) < self.own.mesh_axes:
+            return None
+        found = domain
+        for cut in cuts:
+            place = self._place(domain, access, cut)
+            top = self._limit(domain, cut.blocks.extent)
+            inside = place.ge_set(self._limit(domain, integer(0))).intersect(place.lt_set(top))
+            if not domain.is_subset(inside):
+                return None
+            mine = place.ge_set(self._param(domain, cut.blocks.low))
+            mine = mine.intersect(place.lt_set(self._param(domain, cut.blocks.high)))
+            found = found.intersect(mine)
+        return found
+
+    def _place(self, domain: isl.Set, access: Access, cut: Cut) -> isl.PwAff:
+        return pw_aff(add(access.index[cut.axis], integer(cut.shift)), domain.get_space())
+
+    def _limit(self, domain: isl.Set, expr: Expr) -> isl.PwAff:
+        return pw_aff(expr, domain.get_space())
+
+    def _param(self, domain: isl.Set, name: str) -> isl.PwAff:
+        local = isl.LocalSpace.from_space(domain.get_space())
+        position = domain.find_dim_by_name(isl.dim_type.param, name)
+        return isl.PwAff.from_aff(isl.Aff.var_on_domain(local, isl.dim_type.param, position))
+
+    def _is_partial(self, statement: Statement, mine: isl.Set) -> Iterator[str]:
+        """Each term of a sum whose order is open is added by the owner of an operand."""
+        operands = [self._where_owned(statement, read) for read in statement.reads]
+        if not any(one is not None and mine.is_equal(one) for one in operands):
+            yield f"{statement.name} does not add each term once"
+        if not statement.is_reassociable:
+            yield f"{statement.name} adds in an order that is part of the program"
+        yield from self._is_combined(statement)
+
+    def _is_combined(self, statement: Statement) -> Iterator[str]:
+        """Partial results are combined after their phase, in which nothing else touches them."""
+        phase, array = self.phase_of[statement.name], statement.target.array
+        combined = [c for e in self.plan.listed if e.phase == phase for c in e.combinations]
+        found = [c for c in combined if c.array == array]
+        if statement.reduction is None or [c.op for c in found] != [statement.reduction.op]:
+            yield f"partial results of `{array}` are not combined once"
+        for name in phase.statements:
+            other = self.scop.statement(name)
+            if other is not statement and array in other.arrays:
+                yield f"{name} touches `{array}` before its partial results are combined"
+
+    def _is_there(self, statement: Statement, mine: isl.Set) -> Iterator[str]:
+        """What this rank reads of a temporary, it has computed."""
+        for source, reader, pairs in named(dependences_of(self.scop).direct_flow):
+            if source != statement.name:
+                continue
+            pairs = isl.Map.align_params(pairs, self.space)
+            readers = self.placement.domains[reader]
+            if not pairs.intersect_range(readers).domain().is_subset(mine):
+                yield f"{reader} reads a value of {source} that its rank has not computed"
+
+    def values(self) -> Iterator[str]:
+        """Each element of another rank arrives after its last write and before it is read."""
+        for array in self.own.cuts:
+            for sign in self.own.signs_of(array):
+                arrivals = self._arrivals(array, sign)
+                for wanted, text in self._wanted(array, sign):
+                    if not self._arrives(wanted, arrivals):
+                        yield text
+                yield from self._kept(array, sign)
+
+    def _wanted(self, array: str, sign: Sign) -> Iterator[tuple[isl.Set, str]]:
+        """Yield [last write, read, element] for reads of elements of the other rank."""
+        apart = self.own.apart(sign)
+        others = self.own.swapped(self.own.owned(self.scop.array(array))).intersect_params(apart)
+        flows = list(named(dependences_of(self.scop).direct_flow))
+        for reader in self.scop.statements:
+            mine = self.placement.domains[reader.name].intersect_params(apart)
+            for access in reader.reads:
+                if access.array != array:
+                    continue
+                elements = self.placement.relation(access).intersect_domain(mine)
+                elements = elements.intersect_range(others)
+                if elements.is_empty():
+                    continue
+                text = f"{reader.name} reads elements of `{array}` that do not arrive in time"
+                first = elements
+                for source, sink, pairs in flows:
+                    writer = self.scop.statement(source)
+                    if sink != reader.name or writer.target.array != array:
+                        continue
+                    pairs = isl.Map.align_params(pairs, self.space)
+                    written = pairs.reverse().apply_range(self.placement.relation(writer.write))
+                    both = written.intersect(elements)
+                    if both.is_empty():
+                        continue
+                    first = first.subtract(both)
+                    yield self._triples(writer, reader, pairs, elements), text
+                if not first.is_empty():
+                    yield self._pairs(reader, first), text
+
+    def _time(self, statement: Statement, event: int) -> isl.Map:
+        times = (*time_of(statement, self.phase_of[statement.name]),)
+        padded = (*times, *[integer(0)] * (self.length - 1 - len(times)), integer(event))
+        found = time_map(statement.domain, padded, self.length)
+        return isl.Map.align_params(found, self.space)
+
+    def _triples(
+        self, writer: Statement, reader: Statement, pairs: isl.Map, elements: isl.Map
+    ) -> isl.Set:
+        """Return [time of a write, time of a read, element]."""
+        wrapped = pairs.wrap()
+        source = pairs.domain_map().apply_range(self._time(writer, WRITE))
+        target = pairs.range_map().apply_range(self._time(reader, READ))
+        written = pairs.domain_map().apply_range(self.placement.relation(writer.write))
+        read = pairs.range_map().apply_range(elements)
+        both = source.flat_range_product(target).flat_range_product(written.intersect(read))
+        return both.intersect_domain(wrapped).range().reset_tuple_id()
+
+    def _pairs(self, reader: Statement, elements: isl.Map) -> isl.Set:
+        """Return [before all times, time of a read, element] for what nobody has written."""
+        domain = elements.domain()
+        begin = [integer(-1)] * self.length
+        start = isl.Map.align_params(time_map(domain, begin, self.length), self.space)
+        whole = start.flat_range_product(self._time(reader, READ)).flat_range_product(elements)
+        return whole.range().reset_tuple_id()
+
+    def _arrivals(self, array: str, sign: Sign) -> isl.Set | None:
+        """Return [time, element] of all transfers from a rank that lies so."""
+        found: isl.Set | None = None
+        for exchange in self.plan.listed:
+            for transfer in exchange.transfers:
+                if transfer.array == array and sign in transfer.received:
+                    one = self._arrival(exchange.phase, transfer, transfer.received[sign])
+                    found = one if found is None else found.union(one)
+        return found
+
+    def _arrival(self, phase: Phase, transfer: Transfer, elements: isl.Set) -> isl.Set:
+        order = self.scop.statement(phase.statements[0]).order
+        event = LATE if transfer.late else EARLY
+        count = self.length
+        whole = elements.insert_dims(isl.dim_type.set, 0, count).reset_tuple_id()
+        for position in range(count):
+            value: int | None = 0
+            if position == count - 1:
+                value = event
+            elif position == 2 * phase.depth:
+                value = phase.position
+            elif position < 2 * phase.depth:
+                value = None if position % 2 else evaluate(order[position], {})
+            if value is not None:
+                whole = whole.fix_val(isl.dim_type.set, position, isl.Val(value))
+                continue
+            name = self.phases.params[position // 2]
+            param = whole.find_dim_by_name(isl.dim_type.param, name)
+            whole = whole.equate(isl.dim_type.param, param, isl.dim_type.set, position)
+        for name in self.phases.params[: phase.depth]:
+            param = whole.find_dim_by_name(isl.dim_type.param, name)
+            whole = whole.project_out(isl.dim_type.param, param, 1)
+        return isl.Set.align_params(whole, self.space).coalesce()
+
+    def _arrives(self, wanted: isl.Set, arrivals: isl.Set | None) -> bool:
+        """Tell whether between each write and read the element arrives."""
+        if wanted.is_empty():
+            return True
+        if arrivals is None:
+            return False
+        count, kind = self.length, isl.dim_type.set
+        # [write, read, arrival, element]
+        whole = wanted.insert_dims(kind, 2 * count, count)
+        arriving = arrivals.insert_dims(kind, 0, 2 * count)
+        whole = whole.intersect(arriving)
+        early = self._before(whole, 0, 2 * count)
+        late = self._before(whole, 2 * count, count)
+        found = whole.intersect(early).intersect(late).project_out(kind, 2 * count, count)
+        return bool(wanted.is_subset(found))
+
+    def _before(self, like: isl.Set, first: int, second: int) -> isl.Set:
+        """Return where the time at one place is less than that at another place."""
+        local = isl.LocalSpace.from_space(like.get_space())
+        result = isl.Set.empty(like.get_space())
+        equal = isl.Set.universe(like.get_space())
+        for position in range(self.length):
+            a, b = (
+                isl.PwAff.from_aff(isl.Aff.var_on_domain(local, isl.dim_type.set, at + position))
+                for at in (first, second)
+            )
+            result = result.union(equal.intersect(a.lt_set(b)))
+            equal = equal.intersect(a.eq_set(b))
+        return result
+
+    def _kept(self, array: str, sign: Sign) -> Iterator[str]:
+        """What a pipeline sends after a phase has not changed since it was to be read."""
+        apart, late = self.own.apart(sign), []
+        for exchange in self.plan.listed:
+            late += [
+                (exchange.phase, t) for t in exchange.transfers
+                if t.late and t.array == array and sign in t.received
+            ]  # fmt: skip
+        for phase, transfer in late:
+            if sign not in phase.after:
+                yield f"`{array}` comes from a rank that does not run before this one"
+            elements = self._arrival(phase, transfer, transfer.received[sign])
+            elements = elements.project_out(isl.dim_type.set, 0, self.length)
+            statements = list(map(self.scop.statement, phase.statements))
+            for reader in statements:
+                for access in reader.reads:
+                    if access.array != array:
+                        continue
+                    mine = self.placement.domains[reader.name].intersect_params(apart)
+                    touched = self.placement.relation(access).intersect_domain(mine)
+                    touched = touched.reset_tuple_id(isl.dim_type.out).intersect_range(elements)
+                    for writer in statements:
+                        if writer.target.array == array and self._overwrites(
+                            reader, writer, touched, phase
+                        ):
+                            yield f"{writer.name} writes `{array}` after {reader.name} reads it"
+
+    def _overwrites(
+        self, reader: Statement, writer: Statement, touched: isl.Map, phase: Phase
+    ) -> bool:
+        """Tell whether the other rank writes an element later in the phase than it is read."""
+        write = self.placement.relation(writer.write)
+        write = write.intersect_domain(self.placement.of_other[writer.name])
+        pairs = touched.apply_range(write.reset_tuple_id(isl.dim_type.out).reverse())
+        length = self.length - 1
+        first, second = (isl.Map.align_params(s.time(length), self.space) for s in (reader, writer))
+        around = self.phases.around(reader, phase.depth)
+        same = around.apply_range(self.phases.around(writer, phase.depth).reverse())
+        return not pairs.intersect(first.lex_lt_map(second)).intersect(same).is_empty()
+
+    def messages(self) -> Iterator[str]:
+        """Every message that is sent is received, with the same elements."""
+        for exchange in self.plan.listed:
+            for transfer in exchange.transfers:
+                turned = {tuple(-s for s in sign): sign for sign in transfer.received}
+                if turned.keys() != transfer.sent.keys():
+                    yield f"`{transfer.array}` is sent to other ranks than receive it"
+                    continue
+                for sign, one in transfer.sent.items():
+                    received = transfer.received[turned[sign]]
+                    if not self.own.swapped(one).is_equal(received):
+                        yield f"other elements of `{transfer.array}` are sent than received"
+                    owner = self.own.owned(self.scop.array(transfer.array))
+                    owner = isl.Set.align_params(owner, one.get_space())
+                    if not one.is_subset(owner):
+                        yield f"a rank sends elements of `{transfer.array}` that it does not own"
+
+    def collectives(self) -> Iterator[str]:
+        """What all ranks call does not depend on the rank."""
+        for exchange in self.plan.listed:
+            for transfer in exchange.transfers:
+                if transfer.form not in (Form.HALO, Form.MESSAGES):
+                    yield from self._is_common(transfer)
+        yield from self._loops()
+
+    def _is_common(self, transfer: Transfer) -> Iterator[str]:
+        if transfer.late:
+            yield f"a collective of `{transfer.array}` within a pipeline"
+        for condition in differing(self.own, transfer.received):
+            yield f"`{transfer.array}` is a collective only for ranks with {condition}"
+        if transfer.form is Form.BROADCAST and not is_of_one(
+            self.own, transfer.array, transfer.received.values()
+        ):
+            yield f"several ranks have what is broadcast of `{transfer.array}`"
+        whole = is_whole(self.own, transfer.array, transfer.received)
+        if transfer.form is Form.ALL_GATHER and not whole:
+            yield f"an all-gather of `{transfer.array}` is of parts of blocks"
+
+    def _loops(self) -> Iterator[str]:
+        for name, bounds in self.plan.bounds.items():
+            names = [n for b in self.own.blocks for n in b.names]
+            for block in names:
+                position = bounds.find_dim_by_name(isl.dim_type.param, block)
+                if bounds.involves_dims(isl.dim_type.param, position, 1):
+                    point = sample_point(bounds)
+                    yield f"how often the loop of {name} runs depends on the rank, as at {point}"
+                    return
+
+    def order(self) -> Iterator[str]:
+        """Phases follow the source; ranks of a pipeline wait in one direction."""
+        if tuple(e.phase for e in self.plan.listed) != self.phases.phases:
+            yield "phases are not in the order of the source"
+        covered = [name for phase in self.phases.phases for name in phase.statements]
+        if sorted(covered) != sorted(s.name for s in self.scop.statements):
+            yield "a statement is in no phase, or in several"
+        none = (0,) * self.own.mesh_axes
+        for phase in self.phases.phases:
+            before, after = (
+                all(sign < none for sign in phase.after), all(sign > none for sign in phase.after)
+            )  # fmt: skip
+            if not before and not after:
+                yield "ranks of a pipeline wait for each other"

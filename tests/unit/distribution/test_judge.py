@@ -1,0 +1,258 @@
+"""The judge accepts every plan that is made, and refuses planted faults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import islpy as isl
+import pytest
+
+import polyopt as po
+from polyopt.dataclass import replace
+from polyopt.distribution.exchange import Combination, Exchange, Exchanges, Transfer
+from polyopt.distribution.execution import Plan
+from polyopt.distribution.forms import Form
+from polyopt.distribution.judge import judge, require
+from polyopt.distribution.phases import Phases
+from polyopt.distribution.placement import Placement, Rule
+from polyopt.errors import InternalError
+from polyopt.ir.expr import BinaryOp
+from tests.unit.distribution.programs import CASES
+
+Faults = Iterator[Plan]
+
+
+@cache
+def plan_of(name: str) -> Plan:
+    case = CASES[name]
+    plan: Plan = po.kernel(case.function, mesh=po.mesh(4), shard=case.shard).plan()
+    return plan
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_plans_are_proven(name: str) -> None:
+    claims = judge(plan_of(name))
+    assert [claim.name for claim in claims if not claim.holds] == []
+    assert len(claims) == 6
+
+
+def with_exchange(plan: Plan, number: int, exchange: Exchange) -> Plan:
+    listed = (*plan.listed[:number], exchange, *plan.listed[number + 1 :])
+    return replace(plan, listed=listed)
+
+
+def transfers(plan: Plan) -> Iterator[tuple[int, int, Transfer]]:
+    for number, exchange in enumerate(plan.listed):
+        for place, transfer in enumerate(exchange.transfers):
+            yield number, place, transfer
+
+
+def with_transfer(plan: Plan, number: int, place: int, new: Transfer | None) -> Plan:
+    exchange = plan.listed[number]
+    changed = list(exchange.transfers)
+    changed[place : place + 1] = [] if new is None else [new]
+    return with_exchange(plan, number, replace(exchange, transfers=tuple(changed)))
+
+
+def in_place_of_each(change: Callable[[Transfer], Transfer | None]) -> Callable[[Plan], Faults]:
+    def faults(plan: Plan) -> Faults:
+        for number, place, transfer in transfers(plan):
+            new = change(transfer)
+            if new is not transfer:
+                yield with_transfer(plan, number, place, new)
+
+    return faults
+
+
+def without_first(one: isl.Set) -> isl.Set:
+    """Take the first element away."""
+    return one.subtract(one.lexmin())
+
+
+def moved(one: isl.Set) -> isl.Set:
+    """Take each element's neighbour."""
+    space = one.get_space().map_from_set()
+    multi = isl.MultiAff.identity(space)
+    last = multi.dim(isl.dim_type.out) - 1
+    multi = multi.set_aff(last, multi.get_aff(last).add_constant_val(isl.Val(1)))
+    return one.apply(isl.Map.from_multi_aff(multi))
+
+
+def each(sets: dict[Any, isl.Set], change: Callable[[isl.Set], isl.Set]) -> dict[Any, isl.Set]:
+    return {sign: change(one) for sign, one in sets.items()}
+
+
+def on_both(change: Callable[[isl.Set], isl.Set]) -> Callable[[Transfer], Transfer]:
+    return lambda t: replace(t, sent=each(t.sent, change), received=each(t.received, change))
+
+
+def later(plan: Plan) -> Faults:
+    """Move transfers to the next phase."""
+    for number, place, transfer in transfers(plan):
+        if number + 1 < len(plan.listed):
+            following = plan.listed[number + 1]
+            if following.phase.depth == plan.listed[number].phase.depth:
+                moved = with_transfer(plan, number, place, None)
+                changed = replace(following, transfers=(*following.transfers, transfer))
+                yield with_exchange(moved, number + 1, changed)
+
+
+def not_at_first(plan: Plan) -> Faults:
+    """Send nothing in the first iteration of the loop around."""
+
+    def change(one: isl.Set) -> isl.Set:
+        position = one.find_dim_by_name(isl.dim_type.param, "step0")
+        return one.lower_bound_val(isl.dim_type.param, position, isl.Val(1))
+
+    for number, place, transfer in transfers(plan):
+        if plan.listed[number].phase.depth:
+            yield with_transfer(plan, number, place, on_both(change)(transfer))
+
+
+def one_way(transfer: Transfer) -> Transfer:
+    """Send in one direction only."""
+    if len(transfer.received) < 2:
+        return transfer
+    sign = next(iter(transfer.received))
+    turned = tuple(-s for s in sign)
+    return replace(
+        transfer, received={sign: transfer.received[sign]}, sent={turned: transfer.sent[turned]}
+    )
+
+
+def as_form(form: Form) -> Callable[[Transfer], Transfer]:
+    return lambda t: t if t.form is form else replace(t, form=form)
+
+
+def combinations(change: Callable[[Combination], tuple[Combination, ...]]) -> Any:
+    def faults(plan: Plan) -> Faults:
+        for number, exchange in enumerate(plan.listed):
+            for one in exchange.combinations:
+                others = tuple(c for c in exchange.combinations if c is not one)
+                yield with_exchange(
+                    plan, number, replace(exchange, combinations=(*others, *change(one)))
+                )
+
+    return faults
+
+
+def swapped_phases(plan: Plan) -> Faults:
+    if len(plan.listed) > 1:
+        first, second, *rest = plan.listed
+        yield replace(plan, listed=(second, first, *rest))
+
+
+def placed(change: Callable[[Placement, str], Placement | None]) -> Callable[[Plan], Faults]:
+    def faults(plan: Plan) -> Faults:
+        placement = plan.exchanges.phases.placement
+        for name in placement.rules:
+            new = change(placement, name)
+            if new is not None:
+                phases = Phases(new)
+                phases.__dict__["steps"] = plan.exchanges.phases.steps
+                yield replace(plan, exchanges=Exchanges(phases))
+
+    return faults
+
+
+def with_domain(placement: Placement, name: str, domain: isl.Set) -> Placement:
+    return replace(placement, domains={**placement.domains, name: domain})
+
+
+def fewer(placement: Placement, name: str) -> Placement:
+    return with_domain(placement, name, without_first(placement.domains[name]))
+
+
+def everywhere(placement: Placement, name: str) -> Placement | None:
+    """Run on every rank what one rank alone may run."""
+    if placement.rules[name] not in (Rule.OWNER, Rule.PARTIAL):
+        return None
+    whole = placement.own.scop.statement(name).domain
+    whole = isl.Set.align_params(whole, placement.domains[name].get_space())
+    return with_domain(placement, name, whole)
+
+
+def exclusive_end(placement: Placement, name: str) -> Placement | None:
+    """Let blocks overlap by one index: what the next rank runs first, this one runs, too."""
+    if placement.rules[name] is not Rule.OWNER:
+        return None
+    domain = placement.domains[name]
+    b = placement.own.blocks[0]
+    position = domain.find_dim_by_name(isl.dim_type.param, b.high)
+    space = domain.get_space()
+    more = domain.add_dims(isl.dim_type.param, 1)
+    last = more.dim(isl.dim_type.param) - 1
+    aff = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(more.get_space()))
+    aff = aff.set_coefficient_val(isl.dim_type.param, position, 1)
+    aff = aff.set_coefficient_val(isl.dim_type.param, last, -1).set_constant_val(-1)
+    more = more.add_constraint(isl.Constraint.equality_from_aff(aff))
+    more = more.project_out(isl.dim_type.param, position, 1)
+    more = more.set_dim_name(isl.dim_type.param, last - 1, b.high)
+    return with_domain(placement, name, isl.Set.align_params(more, space))
+
+
+FAULTS: dict[str, Callable[[Plan], Faults]] = {
+    "a dropped exchange": in_place_of_each(lambda t: None),
+    "a dropped send": in_place_of_each(lambda t: replace(t, sent=dict(list(t.sent.items())[1:]))),
+    "a dropped receive": in_place_of_each(
+        lambda t: replace(t, received=dict(list(t.received.items())[1:]))
+    ),
+    "one element less is sent": in_place_of_each(
+        lambda t: replace(t, sent=each(t.sent, without_first))
+    ),
+    "one element less is received": in_place_of_each(
+        lambda t: replace(t, received=each(t.received, without_first))
+    ),
+    "one element less": in_place_of_each(on_both(without_first)),
+    "other elements are sent": in_place_of_each(lambda t: replace(t, sent=each(t.sent, moved))),
+    "other elements": in_place_of_each(on_both(moved)),
+    "one direction": in_place_of_each(one_way),
+    "one phase later": later,
+    "not in the first iteration": not_at_first,
+    "a halo as a broadcast": in_place_of_each(as_form(Form.BROADCAST)),
+    "all blocks": in_place_of_each(as_form(Form.ALL_GATHER)),
+    "early for late": in_place_of_each(lambda t: replace(t, late=False) if t.late else t),
+    "late for early": in_place_of_each(lambda t: t if t.late else replace(t, late=True)),
+    "no combination": combinations(lambda c: ()),
+    "two combinations": combinations(lambda c: (c, c)),
+    "another operation": combinations(
+        lambda c: (replace(c, op=BinaryOp.MIN if c.op is BinaryOp.ADD else BinaryOp.ADD),)
+    ),
+    "swapped phases": swapped_phases,
+    "an instance less": placed(fewer),
+    "instances on every rank": placed(everywhere),
+    "overlapping blocks": placed(exclusive_end),
+}
+PROGRAMS = ("jacobi_2d", "seidel_2d", "conjugate_gradient", "softmax", "nbody", "transpose")
+
+
+def test_there_are_many_faults_of_every_kind() -> None:
+    counts = {
+        kind: sum(1 for name in PROGRAMS for _ in faults(plan_of(name)))
+        for kind, faults in FAULTS.items()
+    }
+    assert min(counts.values()) > 0
+    assert sum(counts.values()) > 100
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_the_judge_refuses(kind: str) -> None:
+    for name in PROGRAMS:
+        for number, faulty in enumerate(FAULTS[kind](plan_of(name))):
+            failed = [claim for claim in judge(faulty) if not claim.holds]
+            assert failed, f"{kind}, number {number} of {name}"
+
+
+def test_what_is_not_proven_does_not_run() -> None:
+    faulty = next(FAULTS["a dropped exchange"](plan_of("jacobi_2d")))
+    with pytest.raises(InternalError, match="do not arrive in time") as caught:
+        require(faulty, "jacobi_2d")
+    assert caught.value.code == "PO0856"
+
+
+def test_a_collective_of_some_ranks_is_refused_with_the_condition() -> None:
+    faulty = next(FAULTS["a halo as a broadcast"](plan_of("seidel_2d")))
+    failures = [claim.failure for claim in judge(faulty) if claim.name == "collectives"]
+    assert "a collective only for ranks with T = " in failures[0] or "low0 = " in failures[0]
