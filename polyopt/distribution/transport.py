@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol, TypeAlias
 
@@ -92,12 +92,14 @@ class Mpi:
         from mpi4py import MPI
 
         self._mpi = MPI
-        self._comm = MPI.COMM_WORLD.Dup()  # messages of the program's own cannot meet these
-        self.rank, self.size, self.limit = self._comm.rank, self._comm.size, limit
+        self.rank, self.size, self.limit = MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size, limit
         self._ops = {"+": MPI.SUM, "*": MPI.PROD, "min": MPI.MIN, "max": MPI.MAX}
         self._sent: list[Any] = []
         self._leaving: tuple[Bytes, ...] = ()
         _end_all_with_one(MPI.COMM_WORLD)
+        # messages of the program's own cannot meet those in a communicator of their own
+        self._comm, request = MPI.COMM_WORLD.Idup()
+        self._wait([request], range(self.size))
 
     def begin(self, tag: int, sends: Messages, counts: Mapping[int, int]) -> Callable[[], Messages]:
         """Start messages; what is sent earlier has to have left."""
@@ -145,20 +147,24 @@ class Mpi:
         """Call `act` on the first rank, then on the others, which find what it has built."""
         if self.rank == 0:
             act()
-        self._wait([self._comm.Ibarrier()], [0])
+        building = max(self.limit, TIME_LIMIT)
+        self._wait([self._comm.Ibarrier()], range(self.size), building)
         if self.rank != 0:
             act()
 
-    def _wait(self, requests: Sequence[Any], ranks: Any) -> None:  # noqa: ANN401
+    def _wait(
+        self, requests: Sequence[Any], ranks: Iterable[int], limit: float | None = None
+    ) -> None:
         if not requests:
             return
-        deadline, looks = time.monotonic() + self.limit, 0
+        limit = self.limit if limit is None else limit
+        deadline, looks = time.monotonic() + limit, 0
         while not self._mpi.Request.Testall(list(requests)):
             looks += 1
             if looks > _LOOKS:
                 time.sleep(_PAUSE)
             if time.monotonic() > deadline:
-                raise too_long(self.rank, sorted(set(ranks) - {self.rank}), self.limit)
+                raise too_long(self.rank, sorted(set(ranks) - {self.rank}), limit)
 
 
 def combined(parts: Sequence[Any], combine: Combine) -> Any:  # noqa: ANN401
@@ -205,7 +211,7 @@ def world(limit: float) -> Transport:
     if not started_by_mpi():
         return Alone()
     try:
-        found = _KNOWN.get("world") or _KNOWN.setdefault("world", Mpi())
+        found = _KNOWN.get("world") or _KNOWN.setdefault("world", Mpi(limit))
     except ImportError as error:
         raise UsageError(
             "PO0852",
