@@ -17,7 +17,7 @@ _HOMES = {
     "candidates": "ScheduleCandidate",
     "compiled": "CompiledKernel",
     "derivatives": "grad jvp value_and_grad vjp",
-    "decorator": "kernel",
+    "decorator": "kernel suggest_shard",
     "distribution.arrays": "DistributedArray distribute",
     "distribution.kernel": "DistributedKernel",
     "distribution.mesh": "Mesh mesh",
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from polyopt.batched import vmap
     from polyopt.candidates import ScheduleCandidate
     from polyopt.compiled import CompiledKernel
-    from polyopt.decorator import kernel
+    from polyopt.decorator import kernel, suggest_shard
     from polyopt.derivatives import grad, jvp, value_and_grad, vjp
     from polyopt.distribution.arrays import DistributedArray, distribute
     from polyopt.distribution.kernel import DistributedKernel
@@ -231,6 +231,7 @@ __all__ = [
     "parallel",
     "prange",
     "random",
+    "suggest_shard",
     "tensor",
     "to_device",
     "u8",

@@ -7,7 +7,7 @@ Refuses: options that do not exist or do not fit (PO0221, PO0222), what is no fu
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
 from polyopt.api import Kernel
 from polyopt.errors import UsageError, boundary
@@ -16,6 +16,7 @@ from polyopt.targets import Options
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from polyopt.distribution.advice import Suggestion
     from polyopt.distribution.kernel import DistributedKernel
     from polyopt.distribution.mesh import Mesh
     from polyopt.kernel_options import KernelOptions
@@ -92,6 +93,35 @@ def _on_ranks(function: Any, options: dict[str, Any], chosen: Options) -> Any:  
         return DistributedKernel(kernel.py_func, reading, wanted, chosen, timeout)
 
     return make if function is None else make(function)
+
+
+@boundary
+def suggest_shard(
+    function: Any,  # noqa: ANN401
+    *args: object,
+    mesh: Mesh,
+    **options: Unpack[KernelOptions],
+) -> list[Suggestion]:
+    """Return which array to cut along which axis for such a call, the best suggestion first.
+
+    Each axis of each array argument is tried; other arrays follow.  First come cuts with which
+    ranks compute at the same time, by the bytes that one call moves, then by what a rank keeps.
+    """
+    from polyopt.distribution.advice import Shard, suggestions
+
+    def on_ranks(shard: Shard) -> DistributedKernel:
+        given: dict[str, Any] = {"mesh": mesh, "shard": shard, **options}
+        return cast("DistributedKernel", kernel(function, **given))
+
+    parameters = _make(function, Options())._parameters
+    arrays = zip(parameters.names, parameters.bind(args, {}), strict=True)
+    candidates = [
+        {name: axis} for name, value in arrays for axis in range(len(getattr(value, "shape", ())))
+    ]
+    if not candidates:
+        return []
+    sizes = on_ranks(candidates[0]).sizes(*args)
+    return suggestions(lambda shard: on_ranks(shard).plan(*args), candidates, sizes, mesh.size)
 
 
 def _make(function: Any, options: Options) -> Kernel[..., Any]:  # noqa: ANN401

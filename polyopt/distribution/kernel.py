@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import functools
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,13 @@ from polyopt.building import BuiltProgram, build_program
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.distribution.arrays import DistributedArray
 from polyopt.distribution.binding import Call, bound_arrays, results
+from polyopt.distribution.describe import describe
 from polyopt.distribution.execution import Arrays, Plan, Run
 from polyopt.distribution.local import local_program
 from polyopt.distribution.mesh import Mesh
 from polyopt.distribution.phases import Phase
 from polyopt.distribution.planning import Request, make_plan
+from polyopt.distribution.scaling import BANDWIDTH, COUNTS, LATENCY, Scaling, scaling
 from polyopt.distribution.simulator import Simulated, simulate
 from polyopt.distribution.transport import TIME_LIMIT, Transport, world
 from polyopt.errors import UsageError, boundary
@@ -95,6 +97,36 @@ class DistributedKernel:
     def plan(self, *args: Any, **kwargs: Any) -> Plan:  # noqa: ANN401
         """Return phases and exchanges for example arguments or types, or what is inferred."""
         return self._made(*self._example(args, kwargs)).plan
+
+    @boundary
+    def explain(self, *args: Any, **kwargs: Any) -> str:  # noqa: ANN401
+        """Return what is cut, what each rank runs, what crosses ranks and what is proven."""
+        return describe(self.plan(*args, **kwargs), self.__name__)  # type: ignore[attr-defined]
+
+    @boundary
+    def scaling(
+        self,
+        *args: object,
+        alone: float,
+        ranks: Sequence[int] = COUNTS,
+        weak: bool = False,
+        latency: float = LATENCY,
+        bandwidth: float = BANDWIDTH,
+    ) -> Scaling:
+        """Return predicted times on many ranks for such a call, which takes `alone` seconds on one.
+
+        `latency` is in seconds, `bandwidth` in bytes a second for each rank; `weak`: each rank has
+        as much as the one has.  Raises `UsageError` PO0858 where there is no formula.
+        """
+        return scaling(
+            self.plan(*args), self.sizes(*args), alone, ranks,
+            weak=weak, latency=latency, bandwidth=bandwidth,
+        )  # fmt: skip
+
+    def sizes(self, *args: object) -> dict[str, int]:
+        """Return the sizes of a call by their names in the program."""
+        types, values = self._example(args, {})
+        return dict(check_call(self._made(types, values).program.signature, values).sizes)
 
     def _example(self, args: Any, kwargs: Any) -> tuple[Any, Any]:  # noqa: ANN401
         plain = tuple(map(_whole_like, args))

@@ -40,6 +40,11 @@ DISTRIBUTION: dict[str, Entry] = {
         'a `po.distribute(A, axis=1)` for a kernel with shard={"A": 0}',
         "distribute it along the kernel's axis, or pass the whole array",
     ),
+    "PO0858": Entry(
+        "there is no formula for what ranks exchange, so that more ranks cannot be predicted",
+        "kernel.scaling(...) where rows of a triangle are sent",
+        "run it on a few ranks: `sent` of the kernel counts the bytes",
+    ),
     "PO0860": Entry(
         "a rank has waited too long for others",
         "a rank that ended or hangs while others wait for its message",

@@ -1,0 +1,115 @@
+"""What plans say of themselves: volumes, texts, suggestions, predictions."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+import sympy
+
+import polyopt as po
+from polyopt.distribution.volume import RANKS, total
+from polyopt.errors import UsageError
+from tests.unit.distribution.programs import CASES, gemm, jacobi_2d, lu
+
+
+@cache
+def kernel_of(name: str) -> Any:
+    case = CASES[name]
+    return po.kernel(case.function, mesh=po.mesh(4), shard=case.shard, threads=1)
+
+
+FORMULAS = {
+    "jacobi_2d": "32*tsteps*(N - 2)*(P - 1)",
+    "heat_3d": "32*tsteps*(N - 2)**2*(P - 1)",
+    "fdtd_2d": "8*(P - 1)*(2*NY*TMAX - 2*TMAX + 1)",
+    "seidel_2d": "16*(P - 1)*(N*tsteps - 2*tsteps + 2)",
+    "gemm": "8*K*M*(P - 1)",
+    "conjugate_gradient": "8*(N*P*steps + N*P - N*steps - N + 2*P*steps + P)",
+    "nbody": "24*N*steps*(P - 1)",
+    "softmax": "8*(3*P - 1)",
+    "adamw": "0",
+    "second_order": "32*M*(P - 1)",
+}
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("name", FORMULAS)
+def test_the_ranks_send_what_the_formula_says(name: str) -> None:
+    kernel = kernel_of(name)
+    formula = total(kernel.plan())
+    assert formula is not None
+    assert str(formula) == FORMULAS[name]
+    args = CASES[name].make(17)
+    sizes = {sympy.Symbol(n, integer=True): v for n, v in kernel.sizes(*args).items()}
+    for ranks in (2, 3, 4):
+        outcomes = kernel.simulate(*args, ranks=ranks)
+        counted = sum(sum(outcome.sent.values()) for outcome in outcomes)
+        assert counted == formula.subs({**sizes, RANKS: ranks})
+
+
+@pytest.mark.toolchain
+def test_a_stencil_sends_each_element_once_a_step_to_each_neighbour() -> None:
+    """No program in which owners compute sends less: a value is needed once it has changed."""
+    steps, n = 3, 13
+    _, A, B = CASES["jacobi_2d"].make(n)
+    for ranks in (2, 3, 4):
+        outcomes = kernel_of("jacobi_2d").simulate(steps, A, B, ranks=ranks)
+        rows = 2 * 2 * steps * (ranks - 1)  # of A and B, in both directions
+        assert sum(o.sent["messages"] for o in outcomes) == rows * (n - 2) * 8
+        assert sum(o.messages for o in outcomes) == rows
+
+
+def test_explain_says_what_is_cut_and_what_crosses() -> None:
+    text = kernel_of("seidel_2d").explain()
+    assert "A is cut along axis 0 in blocks of N / P, a rank keeps 1 before and 1 after" in text
+    assert "pipeline of A: 8*tsteps*(N - 2)*(P - 1) bytes" in text
+    assert "S0: owner computes; one rank after the other" in text
+    assert "blocks, instances, values, messages, collectives, order" in text
+    assert "not proven" not in text
+    text = kernel_of("conjugate_gradient").explain()
+    assert "all-gather of p: 8*N*steps*(P - 1) bytes" in text
+    assert "all-reduce of old: 8*P bytes" in text
+    assert "each rank has all of b" in text
+
+
+def test_cuts_are_ranked_by_the_bytes_they_move() -> None:
+    best, *others = po.suggest_shard(gemm, *CASES["gemm"].make(64), mesh=po.mesh(4))
+    assert best.bytes == 0
+    assert best.exact
+    assert dict(best.shard) == {"A": 0}
+    assert [s.bytes for s in others] == sorted(s.bytes for s in others)
+    assert others[-1].bytes > 0
+    case = CASES["seidel_2d"]
+    seidel = po.suggest_shard(case.function, *case.make(9), mesh=po.mesh(2))
+    assert all(not one.parallel for one in seidel)
+    assert "one rank after the other" in str(seidel[0])
+    by_rows, by_columns = po.suggest_shard(jacobi_2d, *CASES["jacobi_2d"].make(12), mesh=po.mesh(3))
+    assert by_rows.bytes == by_columns.bytes == 32 * 3 * 10 * 2
+    assert by_rows.memory == 2 * 12 * (4 + 2) * 8
+
+
+def test_times_on_many_ranks_are_predicted() -> None:
+    args = CASES["jacobi_2d"].make(200)
+    kernel = kernel_of("jacobi_2d")
+    strong = kernel.scaling(*args, alone=0.5, latency=1e-6, bandwidth=1e9)
+    assert [p.ranks for p in strong.predicted] == [16, 32, 64, 128, 256, 512, 1024, 2048, 4096]
+    first = strong.predicted[0]
+    assert first.compute == pytest.approx(0.5 / 16)
+    assert first.latency == pytest.approx(4 * 3 * 15 / 16 * 1e-6)
+    assert first.transfer == pytest.approx(32 * 3 * 198 * 15 / 16 / 1e9)
+    assert strong.predicted[-1].efficiency < first.efficiency <= 1
+    weak = kernel.scaling(*args, alone=0.5, weak=True, ranks=(1, 4096))
+    assert weak.predicted[0].seconds == 0.5
+    assert weak.predicted[1].efficiency > 0.9
+    assert "4096" in str(weak)
+    pipeline = kernel_of("seidel_2d").scaling(*CASES["seidel_2d"].make(50), alone=0.5, ranks=(4,))
+    assert pipeline.predicted[0].compute == pytest.approx(0.5 / 4 * (1 + 3 / 3))
+
+
+def test_no_prediction_without_a_formula() -> None:
+    kernel = po.kernel(lu, mesh=po.mesh(4), shard={"A": 0}, threads=1)
+    with pytest.raises(UsageError, match="no formula for what is sent of `A`") as caught:
+        kernel.scaling(*CASES["lu"].make(9), alone=1.0)
+    assert caught.value.code == "PO0858"
