@@ -24,6 +24,7 @@ from polyopt.frontend.program.drafts import Draft
 from polyopt.frontend.program.marks import Binding, Invocation, Mark, Storage, dynamic_params
 from polyopt.frontend.program.regions import Former, Known, used_params
 from polyopt.frontend.program.renaming import Renaming, renamed_draft, renamed_mark
+from polyopt.frontend.program.repeated_checks import without_repeated_checks
 from polyopt.frontend.program.statement_domains import scope_exprs, size_context
 from polyopt.frontend.values.values import Buffer, Index
 from polyopt.ir.affine import condition_set, param_space
@@ -77,14 +78,16 @@ def alive(b: Builder) -> Alive:
     }
     demanded = [e for d in b.demands for e in (*scope_exprs(d.scope), d.condition)]
     sizes = set(dynamic_params(*demanded))
+    faults = {buffer.name for buffer in b.buffers if buffer.faults}
+    all_drafts = without_repeated_checks(b.drafts, b.marks, faults)
     uses = [
         ({load.array for load in draft_loads(draft)}, dynamic_params(*_all_exprs(draft)))
-        for draft in b.drafts
+        for draft in all_drafts
     ]
     while True:
         checkpoint()
-        kept = [n for n, draft in enumerate(b.drafts) if draft.target.array in needed]
-        drafts = [b.drafts[n] for n in kept]
+        kept = [n for n, draft in enumerate(all_drafts) if draft.target.array in needed]
+        drafts = [all_drafts[n] for n in kept]
         marks = [mark for mark in b.marks if _is_needed(mark, needed, sizes)]
         reads = {name for n in kept for name in uses[n][0]}
         reads |= {name for mark in marks for name in _touched(mark)}
