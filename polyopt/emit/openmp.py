@@ -213,7 +213,8 @@ def _chunk(loop: For, printer: ExprPrinter) -> str:
 
 def simd_pragma(loop: For, printer: ExprPrinter) -> str:
     """Return the pragma that spreads the iterations of `loop` over SIMD lanes."""
-    return f"omp simd{reduction_clauses(loop, printer)}"
+    lanes = f" simdlen({loop.simd_length})" if loop.simd_length else ""
+    return f"omp simd{lanes}{reduction_clauses(loop, printer)}"
 
 
 def has_varying_work(loop: For) -> bool:

@@ -2,7 +2,7 @@
 
 In: nothing.  Out: small records, and `merged`, which puts some in place of others.
 A loop has at most one of a kind, in the order of `Annotation`.  One that is absent has a default:
-no reductions, one lane, no pipeline, blocks alone, no streams.
+no reductions, one lane, no pipeline, blocks alone, no streams, vectors of any length.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         group: int
         finishes: bool
         streams: tuple[tuple[str, Symbol], ...]
+        simd_length: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,14 @@ class Streams:
     stores: tuple[tuple[str, Symbol], ...]
 
 
-Annotation: TypeAlias = Reductions | Lanes | Pipeline | Grouped | Finishes | Streams
+@dataclass(frozen=True, slots=True)
+class SimdLength:
+    """The C compiler is asked for vectors of `count` iterations of a VECTOR loop."""
+
+    count: int
+
+
+Annotation: TypeAlias = Reductions | Lanes | Pipeline | Grouped | Finishes | Streams | SimdLength
 
 _MADE: dict[str, tuple[type, Callable[[Any], Annotation | None]]] = {
     "reductions": (Reductions, lambda combined: Reductions(combined) if combined else None),
@@ -81,6 +89,7 @@ _MADE: dict[str, tuple[type, Callable[[Any], Annotation | None]]] = {
     "group": (Grouped, lambda size: Grouped(size) if size != 1 else None),
     "finishes": (Finishes, lambda asks: Finishes() if asks else None),
     "streams": (Streams, lambda stores: Streams(stores) if stores else None),
+    "simd_length": (SimdLength, lambda count: SimdLength(count) if count else None),
 }
 
 

@@ -18,6 +18,7 @@ from polyopt.ir.annotations import (
     Lanes,
     Pipeline,
     Reductions,
+    SimdLength,
     Streams,
     merged,
 )
@@ -126,6 +127,11 @@ class For:
             if isinstance(one, Streams):
                 return one.stores
         return ()
+
+    @property
+    def simd_length(self) -> int:
+        """Iterations in a vector that the C compiler is asked for, 0 for any number."""
+        return next((one.count for one in self.annotations if isinstance(one, SimdLength)), 0)
 
     def annotated(self, **values: Unpack[Values]) -> For:
         """Return the loop with other values of some annotations; defaults take them away."""

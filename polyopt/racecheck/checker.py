@@ -177,7 +177,7 @@ def _cell(conflict: Any, found: dict[tuple[int, int], Place]) -> Cell | None:  #
 # -- the text that is checked: as emitted for threads; for lanes, `omp simd` made parallel
 
 
-_SIMD = re.compile(r"^(\s*#pragma omp )simd\b")
+_SIMD = re.compile(r"^(\s*#pragma omp )simd\b(?: simdlen\(\d+\))?")
 _ASKS = re.compile(r"\bomp_get_(?:thread_num|num_threads)\b")
 _PARALLEL = re.compile(r"^\s*#pragma omp (?:parallel|for)\b")
 _MANY = re.compile(r"(bool po_many\(int64_t work\)\n\{[^}]*return )true;")

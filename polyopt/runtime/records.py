@@ -22,6 +22,7 @@ from polyopt.ir.annotations import (
     Lanes,
     Pipeline,
     Reductions,
+    SimdLength,
     Streams,
 )
 from polyopt.ir.array import Array, Role, Turn
@@ -98,7 +99,7 @@ _RECORDS: dict[str, type] = {
         Const, Iter, Param, Symbol, Load, Unary, Binary, Compare, Call, Select, Cast,
         DeviceProgram, DeviceSource, KernelEntry, KernelParam, Array, Turn,
         For, While, If, Break, Fail, Declare, SetLocal, AllocateArray, CallLibrary, Kernel,
-        Gathered, Reductions, Lanes, Pipeline, Grouped, Finishes, Streams,
+        Gathered, Reductions, Lanes, Pipeline, Grouped, Finishes, Streams, SimdLength,
     )
 }  # fmt: skip
 _ENUMS: dict[str, type[Enum]] = {

@@ -16,6 +16,7 @@ from polyopt.emit.passes.explicit_vectors import vectorize
 from polyopt.emit.passes.extrema import vectorize_extrema
 from polyopt.emit.passes.faults import collect_faults
 from polyopt.emit.passes.fma import contract
+from polyopt.emit.passes.gathers import shorten_gathering_vectors
 from polyopt.emit.passes.guards import hoist_guards
 from polyopt.emit.passes.invariant_hoisting import hoist_invariants
 from polyopt.emit.passes.nontemporal_stores import strip_mine_nontemporal, use_nontemporal_stores
@@ -58,6 +59,7 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
         ("nontemporal stores", lambda f: use_nontemporal_stores(f, machine)),
         ("dead locals", remove_dead_locals),
         ("extrema in lanes", vectorize_extrema),
+        ("vectors of gathers", lambda f: shorten_gathering_vectors(f, machine)),
         ("memory plan", emit.memory_plan.plan_memory if _has_several(fn) else _nothing),
     )
     for what, step in steps:
