@@ -56,21 +56,21 @@ def kernel(function: Any = None, **options: object) -> Any:
 
     Options (raises `UsageError` PO0221 for others, PO0222 for wrong values):
 
-    fp: "strict" (default; the source's order), "reassociate" (sums may be split) or "fast"
-    threads: a number from 1; None (default) takes all cores when the kernel runs
-    schedule: None (default; automatic), "source", steps as text, a file of them, a `Schedule`
-    compiler: the C compiler's command; None (default) finds one
-    budget: processor seconds that compiling may take, 0.1 to 86400; 60 by default
-    target: "c" (default), "cuda" or "opencl"
-    device: a device's number, a part of its name, or "emulated"; None (default) is the first
-    tune: seconds to search for a faster schedule at the first call; None (default) does not
-    fixed_sizes: True compiles the extents of arrays in, for each shape anew; False by default
+    - fp: "strict" (default; the source's order), "reassociate" (sums may be split) or "fast"
+    - threads: a number from 1; None (default) takes all cores when the kernel runs
+    - schedule: None (default; automatic), "source", steps as text, a file of them, or a schedule
+    - compiler: the C compiler's command; None (default) finds one
+    - budget: processor seconds that compiling may take, 0.1 to 86400; 60 by default
+    - target: "c" (default), "cuda" or "opencl"
+    - device: a device's number, a part of its name, or "emulated"; None (default) is the first
+    - tune: seconds to search for a faster schedule at the first call; None (default) does not
+    - fixed_sizes: True compiles the extents of arrays in, for each shape anew; False by default
 
     With `mesh`, a `po.mesh`, the kernel is one for the ranks of an MPI job, a `DistributedKernel`:
 
-    shard: the axis that each array is cut along, or one for each axis of the mesh: `{"A": 0}`
-    replicate: arrays that each rank has whole, of those that are not in `shard`
-    timeout: seconds that a rank waits for others, 600 by default
+    - shard: the axis that each array is cut along, or one for each axis of the mesh: `{"A": 0}`
+    - replicate: arrays that each rank has whole, of those that are not in `shard`
+    - timeout: seconds that a rank waits for others, 600 by default
     """
     on_ranks = {name: options.pop(name) for name in RANKS if name in options}
     chosen = Options().changed(options)
