@@ -71,5 +71,5 @@ def test_help_names_every_option() -> None:
 
     text = po.kernel.__doc__ or ""
     names = [field.name for field in fields(po.Options)]
-    assert all(f"\n    {name}: " in text for name in names)
+    assert all(f"\n    - {name}: " in text for name in names)
     assert text.count("seconds") >= 2  # the units of `budget` and `tune`
