@@ -45,7 +45,16 @@ def signed_banner(fn: LoopFunction, version: str, origin: str) -> str:
         steps = "; ".join(plain(step) for step in fn.trace)
         folded = textwrap.wrap(steps, 90, break_long_words=False, break_on_hyphens=False)
         lines += ["", "Schedule (each step proven):", *(f"    {line}" for line in folded)]
+        if len(folded) > MOST_LINES:
+            steps = (
+                f"Schedule: {len(fn.trace)} steps, each proven; `polyopt compile` writes them to"
+            )
+            lines[-len(folded) - 1 :] = [steps, f"{plain(fn.name)}.schedule.txt."]
     return comment(lines)
+
+
+MOST_LINES = 4
+"""Lines of a schedule that stand in the text itself."""
 
 
 OWNER = (
