@@ -1,17 +1,21 @@
 """The function a command line names: `FILE.py:FUNC` or `FILE.py::FUNC`.
 
-In: the text.  Out: `Target`, the undecorated function and its file.
+In: the text; `-`, or `/dev/stdin:FUNC`, is a file on standard input.
+Out: `Target`, the undecorated function and its file.
 Refuses: missing files and functions, files with syntax errors, files that fail when they run.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import difflib
 import importlib.util
 import inspect
 import io
+import shutil
 import sys
+import tempfile
 import tokenize
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,6 +28,7 @@ from polyopt.errors import FrontendError, Loc, UsageError
 from polyopt.files import read_regular
 
 MOST_BYTES = 1 << 26  # of a Python file
+STDIN = ("-", "/dev/stdin")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,8 @@ def _split(text: str) -> tuple[Path, str]:
     file, _, name = text.partition("::") if "::" in text else text.rpartition(":")
     if not file:
         file, name = name, ""
+    if file in STDIN:
+        return _of_stdin(), name
     if not file.endswith(".py"):
         raise UsageError(
             "PO0607",
@@ -64,6 +71,15 @@ def _split(text: str) -> tuple[Path, str]:
             hint="write FILE.py:FUNCTION",
         )
     return Path(file), name
+
+
+def _of_stdin() -> Path:
+    """Return a file with the text of standard input, which is removed when the command ends."""
+    folder = tempfile.mkdtemp(prefix="polyopt-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = Path(folder, "stdin.py")
+    path.write_bytes(sys.stdin.buffer.read(MOST_BYTES))
+    return path
 
 
 def _read(path: Path) -> str:
