@@ -30,7 +30,7 @@ from polyopt.runtime.fingerprint import versions
 from polyopt.runtime.levels import require_level
 from polyopt.runtime.library import Loaded, has_no_buffers, load_extension, load_foreign, no_device
 from polyopt.runtime.lookup import Found, find, keep
-from polyopt.runtime.notices import BudgetWarning, log, notice
+from polyopt.runtime.notices import BudgetWarning, PolyoptWarning, log, notice
 from polyopt.runtime.process import calls_text, is_shared, process_for
 from polyopt.runtime.records import to_json
 from polyopt.runtime.store import WRONG_DATA, Store, open_store
@@ -396,7 +396,16 @@ def compile_stages(
 
 def uses_ctypes() -> bool:
     """Tell whether kernels are called through ctypes: asked for, or `Python.h` is missing."""
-    return os.environ.get("POLYOPT_FORCE_CTYPES") == "1" or builder.python_headers() is None
+    if os.environ.get("POLYOPT_FORCE_CTYPES") == "1":
+        return True
+    if builder.python_headers() is not None:
+        return False
+    notice(
+        PolyoptWarning,
+        "`Python.h` is missing, so calls go through ctypes and take tens of microseconds longer; "
+        "install the package python3-dev",
+    )
+    return True
 
 
 def texts_of(source: Source, foreign: bool, compiler: Compiler) -> builder.Texts:

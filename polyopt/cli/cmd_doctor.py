@@ -151,7 +151,7 @@ def _headers() -> Fact:
         return Fact(
             "note",
             "Python.h",
-            "not found; calls go through ctypes, some microseconds slower",
+            "not found; calls go through ctypes, tens of microseconds slower",
             "install the package python3-dev",
         )
     return Fact("ok", "Python.h", "calls go through a compiled wrapper")

@@ -23,7 +23,7 @@ from polyopt.frontend.syntax.argtypes import ConstType, NeedConstant
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 from polyopt.runtime import store as store_module
-from polyopt.runtime.notices import CacheWarning
+from polyopt.runtime.notices import CacheWarning, PolyoptWarning
 from polyopt.runtime.store import open_store
 from tests.unit.runtime import sources
 
@@ -312,3 +312,11 @@ def test_what_a_call_does_not_fit_is_read_and_not_built(cache: Path) -> None:
     np.testing.assert_array_equal(k(row, row), row)
     assert len(k._compiled) == 2
     assert "signature.json" not in {path.name for path in cache.rglob("*")}
+
+
+def test_a_missing_python_header_is_named(monkeypatch):
+    monkeypatch.setattr("polyopt.runtime.notices._GIVEN", {})
+    monkeypatch.delenv("POLYOPT_FORCE_CTYPES", raising=False)
+    monkeypatch.setattr(building.builder, "python_headers", lambda: None)
+    with pytest.warns(PolyoptWarning, match="install the package python3-dev"):
+        assert building.uses_ctypes()
