@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-RANKS = ("mesh", "shard", "replicate", "timeout")
+RANKS = ("mesh", "shard", "replicate", "timeout", "exchange_every")
 """Options of kernels for several ranks."""
 
 
@@ -38,6 +38,7 @@ def kernel(
     shard: Mapping[str, int | tuple[int, ...]],
     replicate: Sequence[str] = (),
     timeout: float = ...,
+    exchange_every: int | None = ...,
     **options: Unpack[KernelOptions],
 ) -> Callable[[Callable[..., Any]], DistributedKernel]: ...
 
@@ -71,6 +72,7 @@ def kernel(function: Any = None, **options: object) -> Any:
     - shard: the axis that each array is cut along, or one for each axis of the mesh: `{"A": 0}`
     - replicate: arrays that each rank has whole, of those that are not in `shard`
     - timeout: seconds that a rank waits for others, 600 by default
+    - exchange_every: iterations between halo exchanges; None (default): as the sizes suggest
     """
     on_ranks = {name: options.pop(name) for name in RANKS if name in options}
     chosen = Options().changed(options)
@@ -89,7 +91,7 @@ def _on_ranks(function: Any, options: dict[str, Any], chosen: Options) -> Any:  
 
     def make(decorated: Any) -> DistributedKernel:  # noqa: ANN401
         kernel = _make(decorated, chosen)
-        reading = Reading(kernel._parameters.bind, kernel._example, kernel._read)
+        reading = Reading(kernel, kernel._parameters.bind, kernel._example, kernel._read)
         return DistributedKernel(kernel.py_func, reading, wanted, chosen, timeout)
 
     return make if function is None else make(function)

@@ -126,6 +126,25 @@ def results(call: Call, arrays: Arrays) -> Any:  # noqa: ANN401
     return found if call.program.signature.returns_tuple else found[0]
 
 
+def distributed_results(call: Call, result: Any) -> Any:  # noqa: ANN401
+    """Return what an ordinary kernel returned for a call with distributed arrays."""
+    listed = call.program.signature.results
+    several = call.program.signature.returns_tuple
+    declared = {array.name: array for array in call.program.arrays}
+    found: list[object] = []
+    for one, value in zip(listed, result if several else (result,), strict=bool(listed)):
+        cuts = call.plan.exchanges.own.cuts.get(one.array, ())
+        if one.kind is ResultKind.ARGUMENT:
+            found.append(_result(call, one, declared, {}))
+        elif one.kind is ResultKind.OUTPUT and cuts and _is_plain(call, cuts, value.shape):
+            found.append(DistributedArray(value, value.shape, cuts[0].axis, call.transport))
+        else:
+            found.append(value)
+    if not listed:
+        return None
+    return tuple(found) if several else found[0]
+
+
 def _result(call: Call, result: Result, declared: dict[str, Array], arrays: Arrays) -> object:
     match result.kind:
         case ResultKind.SCALAR:

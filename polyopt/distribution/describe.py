@@ -57,8 +57,7 @@ def _steps(
     for step in steps:
         if isinstance(step, Together):
             statement = plan.exchanges.own.scop.statement(step.statements[0])
-            loop = statement.iters[step.depth]
-            yield f"{pad}all ranks: loop {loop}"
+            yield f"{pad}all ranks: loop {show(statement.order[2 * step.depth + 1])}"
             yield from _steps(plan, step.body, by_phase, pad + "  ")
             continue
         for volume in by_phase.get(step, []):

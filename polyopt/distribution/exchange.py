@@ -19,11 +19,13 @@ from polyopt.distribution.forms import Form, form_of
 from polyopt.distribution.mesh import Sign
 from polyopt.distribution.ownership import Ownership
 from polyopt.distribution.phases import Phase, Phases, time_of
-from polyopt.distribution.placement import Rule
+from polyopt.distribution.placement import Rule, named
 from polyopt.ir.affine import coalesced, param_space, time_map
 from polyopt.ir.expr import BinaryOp, Expr
 from polyopt.ir.integers import evaluate
 from polyopt.ir.parameters import joined
+from polyopt.ir.scop import Statement
+from polyopt.schedule.dependences import dependences_of
 
 Events: TypeAlias = "tuple[dict[tuple[str, str], isl.Map], dict[str, isl.Map]]"
 
@@ -186,18 +188,40 @@ class Exchanges:
         placement = self.phases.placement
         for statement in map(self.phases.scop.statement, phase.statements):
             domain = (placement.domains if reading else placement.of_other)[statement.name]
+            known = self._computed(phase, statement, array) if reading else None
             accesses = statement.reads if reading else (statement.write,)
             around = self.phases.around(statement, phase.depth).intersect_domain(domain)
             for access in accesses:
                 if access.array != array:
                     continue
                 relation = placement.relation(access).intersect_range(others)
+                relation = relation if known is None else relation.subtract(known)
                 one = around.reverse().apply_range(relation)
                 one = one.reset_tuple_id(isl.dim_type.in_)
                 found = one if found is None else found.union(one)
         if found is None or found.is_empty():
             return None
-        return found.coalesce()
+        return coalesced(found)
+
+    def _computed(self, phase: Phase, reader: Statement, array: str) -> isl.Map | None:
+        """Return instance -> elements of `array` that this rank has computed in the same phase.
+
+        Owners compute all that they read of themselves: asked only where neighbours do, too.
+        """
+        placement, found = self.phases.placement, None
+        for source, sink, pairs in named(dependences_of(self.phases.scop).direct_flow):
+            if sink != reader.name or source not in phase.statements:
+                continue
+            writer = self.phases.scop.statement(source)
+            if placement.rules[source] is not Rule.WIDENED or writer.target.array != array:
+                continue
+            around = self.phases.around(writer, phase.depth)
+            same = around.apply_range(self.phases.around(reader, phase.depth).reverse())
+            pairs = isl.Map.align_params(pairs, self.own.context.get_space()).intersect(same)
+            pairs = pairs.intersect_domain(placement.domains[source]).reverse()
+            one = pairs.apply_range(placement.relation(writer.write))
+            found = one if found is None else found.union(one)
+        return found
 
     def _time(self, phase: Phase, word: str) -> isl.Map:
         """Return the time of an event: reads come before the writes of a phase, late ones after."""

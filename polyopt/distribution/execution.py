@@ -22,6 +22,7 @@ from polyopt.distribution.mesh import Mesh, Sign, block
 from polyopt.distribution.phases import Phase, Step, Together
 from polyopt.distribution.pieces import Condition, Pieces, moved
 from polyopt.distribution.transport import Transport
+from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import BinaryOp
 from polyopt.ir.identity import identity
 from polyopt.ir.integers import evaluate
@@ -91,7 +92,7 @@ class Plan:
                 places = phases.around(statement, step.depth + 1).range()
                 whole = places if whole is None else whole.union(places)
             assert whole is not None
-            found.append((step.param, whole.coalesce()))
+            found.append((step.param, coalesced(whole)))
             found += self._bounds(step.body)
         return found
 

@@ -20,7 +20,7 @@ from polyopt.distribution.ownership import Cut
 from polyopt.distribution.phases import Phase, time_of
 from polyopt.distribution.placement import Rule, named
 from polyopt.errors import InternalError
-from polyopt.ir.affine import pw_aff, sample_point, time_map
+from polyopt.ir.affine import coalesced, pw_aff, sample_point, time_map
 from polyopt.ir.expr import Expr, add, integer
 from polyopt.ir.integers import evaluate
 from polyopt.ir.scop import Access, Statement
@@ -118,10 +118,8 @@ class _Judge:
             rule = self.placement.rules[statement.name]
             array = statement.target.array
             match rule:
-                case Rule.OWNER:
-                    wanted = self._where_owned(statement, statement.write)
-                    if wanted is None or not mine.is_equal(wanted):
-                        yield f"{statement.name} does not run where `{array}` is owned"
+                case Rule.OWNER | Rule.WIDENED:
+                    yield from self._is_owned(statement, mine, rule)
                 case Rule.PARTIAL:
                     yield from self._is_partial(statement, mine)
                 case Rule.EVERYWHERE:
@@ -129,8 +127,18 @@ class _Judge:
                         yield f"{statement.name} does not run on every rank"
                 case Rule.NEEDED:
                     yield from self._is_there(statement, mine)
-            if rule is not Rule.OWNER and array in self.own.cuts:
+            if rule not in (Rule.OWNER, Rule.WIDENED) and array in self.own.cuts:
                 yield f"{statement.name} writes elements of `{array}` that others own"
+
+    def _is_owned(self, statement: Statement, mine: isl.Set, rule: Rule) -> Iterator[str]:
+        """A rank runs what writes its elements; for some iterations, more of the program."""
+        wanted = self._where_owned(statement, statement.write)
+        if wanted is None or not wanted.is_subset(mine):
+            yield f"{statement.name} does not run where `{statement.target.array}` is owned"
+        elif rule is Rule.OWNER and not mine.is_equal(wanted):
+            yield f"{statement.name} writes elements of `{statement.target.array}` that others own"
+        elif not mine.is_subset(self._all(statement)):
+            yield f"{statement.name} has other instances than the program"
 
     def _all(self, statement: Statement) -> isl.Set:
         domain = isl.Set.align_params(statement.domain, self.space)
@@ -237,6 +245,8 @@ class _Judge:
                     if both.is_empty():
                         continue
                     first = first.subtract(both)
+                    # what this rank computes, too, it has
+                    pairs = pairs.subtract_domain(self.placement.domains[source])
                     yield self._triples(writer, reader, pairs, elements), text
                 if not first.is_empty():
                     yield self._pairs(reader, first), text
@@ -299,7 +309,7 @@ class _Judge:
         for name in self.phases.params[: phase.depth]:
             param = whole.find_dim_by_name(isl.dim_type.param, name)
             whole = whole.project_out(isl.dim_type.param, param, 1)
-        return isl.Set.align_params(whole, self.space).coalesce()
+        return coalesced(isl.Set.align_params(whole, self.space))
 
     def _arrives(self, wanted: isl.Set, arrivals: isl.Set | None) -> bool:
         """Tell whether between each write and read the element arrives."""

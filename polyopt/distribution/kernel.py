@@ -17,7 +17,7 @@ import numpy as np
 from polyopt.building import BuiltProgram, build_program
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.distribution.arrays import DistributedArray
-from polyopt.distribution.binding import Call, bound_arrays, results
+from polyopt.distribution.binding import Call, bound_arrays, distributed_results, results
 from polyopt.distribution.describe import describe
 from polyopt.distribution.execution import Arrays, Plan, Run
 from polyopt.distribution.local import local_program
@@ -26,7 +26,8 @@ from polyopt.distribution.phases import Phase
 from polyopt.distribution.planning import Request, make_plan
 from polyopt.distribution.scaling import BANDWIDTH, COUNTS, LATENCY, Scaling, scaling
 from polyopt.distribution.simulator import Simulated, simulate
-from polyopt.distribution.transport import TIME_LIMIT, Transport, world
+from polyopt.distribution.transport import TIME_LIMIT, Alone, Transport, world
+from polyopt.distribution.widening import iterations_between
 from polyopt.errors import UsageError, boundary
 from polyopt.ir.budget import Budget
 from polyopt.ir.program import Program
@@ -37,18 +38,29 @@ from polyopt.targets import Options, seconds_to_compile
 
 
 @dataclass(eq=False)
-class Compiled:
-    """What was made for some types of arguments; kernels of phases are built when first run."""
+class Variant:
+    """A plan, and the kernels of its phases, which are built when first run."""
 
     plan: Plan
-    program: Program
     kernels: dict[Phase, BuiltProgram] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Compiled:
+    """What was made for some types of arguments, by iterations between exchanges."""
+
+    program: Program
+    variants: dict[int, Variant] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """How a function's arguments are bound, typed, and the function read for their types."""
+    """How a function's arguments are bound, typed, and the function read for their types.
 
+    `alone` runs it as an ordinary kernel.
+    """
+
+    alone: Callable[..., Any]
     bind: Callable[[Any, Any], tuple[object, ...]]
     example: Callable[[Any, Any], tuple[Any, Any]]
     read: Callable[[Any, Any], tuple[Any, Program]]
@@ -96,7 +108,8 @@ class DistributedKernel:
     @boundary
     def plan(self, *args: Any, **kwargs: Any) -> Plan:  # noqa: ANN401
         """Return phases and exchanges for example arguments or types, or what is inferred."""
-        return self._made(*self._example(args, kwargs)).plan
+        made = self._made(*self._example(args, kwargs))
+        return self._variant(made, self.request.every or 1).plan
 
     @boundary
     def explain(self, *args: Any, **kwargs: Any) -> str:  # noqa: ANN401
@@ -138,31 +151,60 @@ class DistributedKernel:
             if types not in self._compiled:
                 with Budget(seconds_to_compile(self.options)).running():
                     settled, program = self._reading.read(types, values)
-                    made = self._compiled.get(settled)
-                    if made is None:
-                        plan = make_plan(program, self.request, self.options)
-                        made = self._compiled[settled] = Compiled(plan, program)
+                    made = self._compiled.setdefault(settled, Compiled(program))
                 self._compiled[types] = made
             return self._compiled[types]
+
+    def _variant(self, made: Compiled, every: int) -> Variant:
+        with self._lock:
+            if every not in made.variants:
+                with Budget(seconds_to_compile(self.options)).running():
+                    plan = make_plan(made.program, self.request, self.options, every)
+                made.variants[every] = Variant(plan)
+            return made.variants[every]
+
+    def _chosen(self, made: Compiled, sizes: Mapping[str, int], ranks: int) -> Variant:
+        """Return the plan for a call: halos for as many iterations as suit its blocks."""
+        if self.request.every is not None:
+            return self._variant(made, self.request.every)
+        first = self._variant(made, 1)
+        return self._variant(made, iterations_between(first.plan, sizes, ranks))
 
     @boundary
     def run(self, transport: Transport, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Run the kernel as one rank of `transport`."""
-        result, run = self._run(transport, self._reading.bind(args, kwargs))
+        given = self._reading.bind(args, kwargs)
+        if isinstance(transport, Alone):
+            return self._alone(given)
+        result, run = self._run(transport, given)
         self.sent, self.messages = dict(run.sent), run.messages
         return result
+
+    def _alone(self, given: tuple[object, ...]) -> Any:  # noqa: ANN401
+        """Run the ordinary kernel: one rank has whole arrays."""
+        whole = [value.local if isinstance(value, DistributedArray) else value for value in given]
+        result = self._reading.alone(*whole)
+        if all(value is mine for value, mine in zip(whole, given, strict=True)):
+            return result
+        types, values = self._example(given, {})
+        made = self._made(types, values)
+        bound = check_call(made.program.signature, values)
+        plan = self._variant(made, 1).plan
+        call = Call(plan, made.program, self._mesh(Alone()), Alone(), dict(bound.sizes), given)
+        return distributed_results(call, result)
 
     def _run(self, transport: Transport, given: tuple[object, ...]) -> tuple[Any, Run]:
         mesh = self._mesh(transport)
         types, values = self._example(given, {})
         made = self._made(types, values)
         bound = check_call(made.program.signature, values)
-        call = Call(made.plan, made.program, mesh, transport, dict(bound.sizes), given)
+        chosen = self._chosen(made, bound.sizes, transport.size)
+        call = Call(chosen.plan, made.program, mesh, transport, dict(bound.sizes), given)
         arrays = bound_arrays(call)
-        self._prepare(made, transport)
+        self._prepare(chosen, transport)
 
         def run_phase(phase: Phase, arrays: Arrays, values: Mapping[str, int]) -> None:
-            kernel = made.kernels[phase]
+            kernel = chosen.kernels[phase]
             passed = [
                 arrays[a.array] if isinstance(a, ArrayArg)
                 else values[a.symbol] if isinstance(a, ScalarArg) and a.is_param
@@ -171,7 +213,7 @@ class DistributedKernel:
             ]  # fmt: skip
             kernel.loaded.call_apart(*passed)
 
-        run = Run(made.plan, mesh, transport, call.sizes, arrays, run_phase)
+        run = Run(chosen.plan, mesh, transport, call.sizes, arrays, run_phase)
         run()
         return results(call, arrays), run
 
@@ -185,7 +227,8 @@ class DistributedKernel:
         Raises `InternalError` PO0862 to PO0864 where MPI would hang or mix messages up.
         """
         count = self.request.mesh.size if ranks is None else ranks
-        self.plan(*args)
+        made = self._made(*self._example(args, {}))
+        self._chosen(made, self.sizes(*args), count)
 
         def act(transport: Simulated) -> Outcome:
             mine = copy.deepcopy(args)
@@ -208,7 +251,7 @@ class DistributedKernel:
             )
         return mesh
 
-    def _prepare(self, made: Compiled, transport: Transport) -> None:
+    def _prepare(self, made: Variant, transport: Transport) -> None:
         """Build the kernels of all phases: one rank first, the others find them in the cache."""
         with self._lock:
             if made.kernels:

@@ -14,10 +14,22 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.distribution.exchange import Exchanges
 from polyopt.distribution.forms import reach_of
 from polyopt.distribution.ownership import Cut, Ownership
-from polyopt.distribution.phases import Phase, iterator_at, place_of
-from polyopt.ir.affine import coalesced, param_space
+from polyopt.distribution.phases import Phase, place_of
+from polyopt.ir.affine import coalesced, condition_set, param_space
 from polyopt.ir.array import Array, Role
-from polyopt.ir.expr import Expr, Iter, Load, Param, add, integer, rewrite, sub, walk
+from polyopt.ir.expr import (
+    Compare,
+    CompareOp,
+    Expr,
+    Iter,
+    Load,
+    Param,
+    add,
+    integer,
+    rewrite,
+    sub,
+    walk,
+)
 from polyopt.ir.expr import Symbol as SymbolExpr
 from polyopt.ir.integers import evaluate
 from polyopt.ir.program import Program
@@ -177,13 +189,12 @@ def _local(
     domain = _without_others(domain, exchanges.own)
     domain = isl.Set.align_params(domain, param_space(params))
     kind = isl.dim_type.set
+    for position, name in enumerate(statement.iters):
+        domain = domain.set_dim_name(kind, position, name)
     for depth in range(phase.depth):
-        name, sign = iterator_at(statement, depth)
-        aff = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(domain.get_space()))
-        place = domain.find_dim_by_name(isl.dim_type.param, exchanges.phases.params[depth])
-        aff = aff.set_coefficient_val(isl.dim_type.param, place, 1)
-        aff = aff.set_coefficient_val(isl.dim_type.in_, statement.iters.index(name), -sign)
-        domain = domain.add_constraint(isl.Constraint.equality_from_aff(aff))
+        step = Param(exchanges.phases.params[depth])
+        here = Compare(CompareOp.EQ, statement.order[2 * depth + 1], step)
+        domain = domain.intersect(condition_set(here, domain.get_space()))
     for position in reversed(range(len(statement.iters))):
         if statement.iters[position] in places:
             domain = domain.project_out(kind, position, 1)

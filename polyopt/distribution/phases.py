@@ -20,7 +20,7 @@ from polyopt.distribution.mesh import Sign
 from polyopt.distribution.placement import Placement, Rule, named
 from polyopt.errors import FrontendError
 from polyopt.ir.affine import time_map
-from polyopt.ir.expr import Const, Expr, Iter, Param, Unary, UnaryOp, integer
+from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Param, Unary, UnaryOp, integer
 from polyopt.ir.names import fresh_name
 from polyopt.ir.scop import Scop, Statement
 from polyopt.schedule.dependences import dependences_of
@@ -91,13 +91,15 @@ def nests_of(statements: Sequence[Statement], depth: int = 0) -> tuple[Nest, ...
     return tuple(nests)
 
 
-def iterator_at(statement: Statement, depth: int) -> tuple[str, int]:
-    """Return the iterator of the loop at `depth`, and -1 if it runs down."""
+def iterator_at(statement: Statement, depth: int) -> tuple[str, int] | None:
+    """Return the iterator of the loop at `depth`, and -1 if it runs down; None: groups of one's."""
     match statement.order[2 * depth + 1]:
         case Iter(name=name):
             return name, 1
         case Unary(op=UnaryOp.NEG, operand=Iter(name=name)):
             return name, -1
+        case Binary(op=BinaryOp.FLOORDIV, left=Iter(), right=Const()):
+            return None
         case _:
             raise _disordered(statement)
 
@@ -220,6 +222,7 @@ class Phases:
         pairs = pairs.intersect_params(apart)
         pairs = pairs.intersect_domain(self.placement.of_other[source])
         pairs = pairs.intersect_range(self.placement.domains[reader])
+        pairs = pairs.subtract_domain(self.placement.domains[source])  # what it computes, too
         if pairs.is_empty():
             return None
         one = self.around(self.scop.statement(source), depth)
@@ -323,9 +326,10 @@ def place_of(statement: Statement, depth: int, params: Sequence[str]) -> dict[st
     """Return what the iterators of the loops around a phase are, by the places in them."""
     found: dict[str, Expr] = {}
     for level in range(depth):
-        name, sign = iterator_at(statement, level)
-        value: Expr = Param(params[level])
-        found[name] = value if sign > 0 else Unary(UnaryOp.NEG, value, value.dtype)
+        at = iterator_at(statement, level)
+        if at is not None:
+            value: Expr = Param(params[level])
+            found[at[0]] = value if at[1] > 0 else Unary(UnaryOp.NEG, value, value.dtype)
     return found
 
 

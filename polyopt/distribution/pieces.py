@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import islpy as isl
 import numpy as np
 
+from polyopt.ir.affine import coalesced
 from polyopt.ir.interp import fix_params, points
 
 Index: TypeAlias = "tuple[Any, ...]"
@@ -77,7 +78,7 @@ def _pieces(elements: isl.Set, values: Mapping[str, int]) -> tuple[tuple[Index, 
     fixed = fix_params(elements, {name: values[name] for name in names})
     if fixed.is_empty():
         return (), 0
-    parts = fixed.coalesce().make_disjoint().get_basic_sets()
+    parts = coalesced(fixed).make_disjoint().get_basic_sets()
     found: list[Index] = []
     count = 0
     for part in sorted(map(isl.Set.from_basic_set, parts), key=str):

@@ -34,6 +34,7 @@ class Rule(Enum):
     PARTIAL = "partial results"  # it owns the operand; results are combined
     NEEDED = "where it is read"  # one of its instances reads the temporary
     EVERYWHERE = "every rank"
+    WIDENED = "owner computes, and neighbours what they need for some steps"
 
 
 def moved_by(expr: Expr) -> tuple[str, int] | None:

@@ -18,6 +18,7 @@ from polyopt.distribution.ownership import Blocks, Cut, Ownership, make_blocks
 from polyopt.distribution.phases import Phases
 from polyopt.distribution.placement import place, with_inferred
 from polyopt.distribution.transport import TIME_LIMIT
+from polyopt.distribution.widening import in_groups
 from polyopt.errors import FrontendError, UsageError
 from polyopt.ir.array import Role
 from polyopt.ir.expr import Expr
@@ -30,11 +31,15 @@ from polyopt.targets import FpMode, Options
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What somebody asked for: arrays cut along axes, one for each axis of the mesh; whole ones."""
+    """What somebody asked for: arrays cut along axes, one for each axis of the mesh; whole ones.
+
+    `every`: iterations of a loop between exchanges; None: as the sizes of a call suggest.
+    """
 
     mesh: Mesh
     shard: Mapping[str, tuple[int, ...]]
     replicate: frozenset[str]
+    every: int | None = None
 
 
 def request(
@@ -42,6 +47,7 @@ def request(
     shard: Mapping[str, int | tuple[int, ...]] | None = None,
     replicate: Sequence[str] = (),
     timeout: float = TIME_LIMIT,
+    exchange_every: int | None = None,
 ) -> tuple[Request, float]:
     """Return what the options of a kernel ask for; raises `UsageError` PO0850, PO0853."""
     if not isinstance(mesh, Mesh):
@@ -54,16 +60,29 @@ def request(
         name: (axis,) if isinstance(axis, int) else tuple(axis)
         for name, axis in (shard or {}).items()
     }  # fmt: skip
-    return Request(mesh, axes, frozenset(replicate)), float(timeout)
+    if exchange_every is not None and (type(exchange_every) is not int or exchange_every < 1):
+        raise UsageError(
+            "PO0850",
+            f"`exchange_every` is {exchange_every!r}, not a number of iterations",
+            hint="give a number from 1, or leave it out",
+        )
+    return Request(mesh, axes, frozenset(replicate), exchange_every), float(timeout)
 
 
-def make_plan(program: Program, request: Request, options: Options) -> Plan:
-    """Return the plan of a program."""
+def make_plan(program: Program, request: Request, options: Options, every: int = 1) -> Plan:
+    """Return the plan of a program; stencils exchange once in `every` iterations where they can."""
     own = _ownership(program, request, options)
-    phases = Phases(place(own))
+    plan = _proven(Phases(place(own)), program.name)
+    if every == 1:
+        return plan
+    placement = in_groups(plan, every)
+    return plan if placement is None else _proven(Phases(placement), program.name)
+
+
+def _proven(phases: Phases, name: str) -> Plan:
     exchanges = Exchanges(phases)
     plan = Plan(exchanges, storage_of(exchanges), exchanges.all)
-    require(plan, program.name)
+    require(plan, name)
     return plan
 
 

@@ -19,7 +19,7 @@ from polyopt.distribution.forms import Form
 from polyopt.distribution.mesh import Sign
 from polyopt.distribution.ownership import Blocks
 from polyopt.distribution.phases import Phase
-from polyopt.ir.affine import pw_aff
+from polyopt.ir.affine import coalesced, pw_aff
 from polyopt.ir.expr import Expr
 
 RANKS = sympy.Symbol("P", integer=True, positive=True)
@@ -98,7 +98,7 @@ def _of_long_blocks(plan: Plan, transfer: Transfer, one: isl.Set, sign: Sign) ->
         if sign[b.mesh_axis] in ends:
             first, second = map(value, ends[sign[b.mesh_axis]])
             one = one.add_constraint(isl.Constraint.equality_from_aff(first.sub(second)))
-    return one.coalesce()
+    return coalesced(one)
 
 
 def _sum(parts: Iterator[sympy.Expr]) -> sympy.Expr:

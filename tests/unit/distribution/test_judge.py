@@ -237,6 +237,18 @@ def test_there_are_many_faults_of_every_kind() -> None:
     assert sum(counts.values()) > 100
 
 
+def test_the_judge_refuses_faults_of_wide_halos() -> None:
+    case = CASES["jacobi_2d"]
+    kernel = po.kernel(case.function, mesh=po.mesh(4), shard={"A": 0}, exchange_every=2)
+    plan = kernel.plan()
+    assert Rule.WIDENED in plan.exchanges.phases.placement.rules.values()
+    for kind in ("a dropped send", "one element less", "not in the first iteration"):
+        for number, faulty in enumerate(FAULTS[kind](plan)):
+            assert not all(claim.holds for claim in judge(faulty)), f"{kind}, number {number}"
+    for faulty in FAULTS["an instance less"](plan):
+        assert not all(claim.holds for claim in judge(faulty))
+
+
 @pytest.mark.parametrize("kind", FAULTS)
 def test_the_judge_refuses(kind: str) -> None:
     for name in PROGRAMS:

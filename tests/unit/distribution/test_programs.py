@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.distribution.widening import iterations_between
 from tests.unit.distribution.programs import CASES, Case
 
 pytestmark = pytest.mark.toolchain
@@ -58,3 +59,40 @@ def test_late_messages_change_nothing() -> None:
     for seed in range(3):
         for outcome in on_ranks.simulate(*args, ranks=4, seed=seed, delay=0.004):
             np.testing.assert_array_equal(outcome.arguments[1], wanted[1])
+
+
+@pytest.mark.parametrize("name, every", [("jacobi_2d", 3), ("fdtd_2d", 2), ("second_order", 4)])
+def test_wide_halos_for_several_iterations_change_nothing(name: str, every: int) -> None:
+    """Halos are wider than blocks at some sizes, and groups of iterations longer than the loop."""
+    case = CASES[name]
+    kernel = po.kernel(
+        case.function, mesh=po.mesh(4), shard=case.shard, threads=1, exchange_every=every
+    )
+    for n in (1, 5, 23):
+        args = case.make(n)
+        args = (7, *args[1:]) if isinstance(args[0], int) else args
+        wanted = copy.deepcopy(args)
+        kernels(name)[1](*wanted)
+        for ranks in (1, 2, 4):
+            for outcome in kernel.simulate(*args, ranks=ranks, seed=n):
+                assert_equal(case, outcome.arguments, wanted)
+
+
+def test_wide_halos_need_fewer_messages() -> None:
+    args = (7, *CASES["jacobi_2d"].make(40)[1:])
+    counts = []
+    for every in (1, 4):
+        kernel = po.kernel(
+            CASES["jacobi_2d"].function, mesh=po.mesh(2), shard={"A": 0}, exchange_every=every
+        )
+        counts.append([outcome.messages for outcome in kernel.simulate(*args)])
+    assert counts == [[14, 14], [2, 2]]
+
+
+def test_halos_are_as_wide_as_blocks_are_long() -> None:
+    """Neighbours compute at most a small part of a block twice."""
+    plan = kernels("jacobi_2d")[0].plan()
+    found = [iterations_between(plan, {"N": n, "tsteps": 9}, 4) for n in (50, 1000, 2000, 9000)]
+    assert found == [1, 4, 8, 16]
+    assert iterations_between(kernels("seidel_2d")[0].plan(), {"N": 9000, "tsteps": 9}, 4) == 1
+    assert iterations_between(kernels("gemm")[0].plan(), {"N": 9000, "K": 9, "M": 9}, 4) == 1
