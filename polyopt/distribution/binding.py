@@ -80,8 +80,16 @@ class Call:
         return memory[tuple(slice(b.start - s, b.stop - s) for b, s in pairs)]
 
 
+def check_distributed(call: Call) -> None:
+    """Raise `UsageError` PO0857 for arrays that are distributed in another way."""
+    for argument, value in call.arguments:
+        if isinstance(value, DistributedArray):
+            _require_same(call, call.plan.exchanges.own.scop.array(argument.array), value)
+
+
 def bound_arrays(call: Call) -> Arrays:
     """Return this rank's memory, with its elements of the arguments."""
+    check_distributed(call)
     storage, values = call.plan.storage, call.values()
     passed = {a.array: value for a, value in call.arguments}
     found: Arrays = {}
@@ -91,14 +99,11 @@ def bound_arrays(call: Call) -> Arrays:
         value = passed.get(array.name)
         is_cut = array.name in call.plan.exchanges.own.cuts
         if value is not None and not is_cut:
-            if isinstance(value, DistributedArray):
-                raise _not_cut(call, array)
             found[array.name] = np.ascontiguousarray(value).reshape(np.shape(value))
             continue
         shape = tuple(max(0, evaluate(e, values)) for e in storage.shape(array))
         memory = found[array.name] = np.empty(shape, array.dtype.numpy)
         if isinstance(value, DistributedArray):
-            _require_same(call, array, value)
             call.mine(array, memory)[...] = value.local
         elif value is not None:
             call.mine(array, memory)[...] = np.asarray(value)[call.box(array, call.transport.rank)]
@@ -198,23 +203,19 @@ def _gather(call: Call, array: Array, memory: AnyArray, whole: AnyArray) -> None
 
 
 def _require_same(call: Call, array: Array, value: DistributedArray) -> None:
-    cuts = call.plan.exchanges.own.cuts[array.name]
-    extent = evaluate(cuts[0].blocks.extent, call.sizes)
-    same = len(cuts) == 1 and cuts[0].axis == value.axis and cuts[0].shift == 0
-    if same and extent == value.shape[value.axis] and value.transport.size == call.transport.size:
+    cuts = call.plan.exchanges.own.cuts.get(array.name, ())
+    if not cuts:
+        raise UsageError(
+            "PO0857",
+            f"`{array.name}` is distributed, but the kernel has it whole on each rank",
+            hint=f'add it to `shard={{"{array.name}": …}}`, or pass the whole array',
+        )
+    same = cuts[0].axis == value.axis and _is_plain(call, cuts, value.shape)
+    if same and value.transport.size == call.transport.size:
         return
     axes = ", ".join(str(cut.axis) for cut in cuts)
     raise UsageError(
         "PO0857",
         f"`{array.name}` is cut along axis {value.axis}, the kernel has it along {axes}",
         hint=f"distribute it along axis {axes}, or pass the whole array",
-    )
-
-
-def _not_cut(call: Call, array: Array) -> UsageError:
-    del call
-    return UsageError(
-        "PO0857",
-        f"`{array.name}` is distributed, but the kernel has it whole on each rank",
-        hint=f'add it to `shard={{"{array.name}": …}}`, or pass the whole array',
     )

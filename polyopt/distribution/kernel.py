@@ -17,7 +17,13 @@ import numpy as np
 from polyopt.building import BuiltProgram, build_program
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.distribution.arrays import DistributedArray
-from polyopt.distribution.binding import Call, bound_arrays, distributed_results, results
+from polyopt.distribution.binding import (
+    Call,
+    bound_arrays,
+    check_distributed,
+    distributed_results,
+    results,
+)
 from polyopt.distribution.describe import describe
 from polyopt.distribution.execution import Arrays, Plan, Run
 from polyopt.distribution.local import local_program
@@ -183,15 +189,15 @@ class DistributedKernel:
     def _alone(self, given: tuple[object, ...]) -> Any:  # noqa: ANN401
         """Run the ordinary kernel: one rank has whole arrays."""
         whole = [value.local if isinstance(value, DistributedArray) else value for value in given]
-        result = self._reading.alone(*whole)
         if all(value is mine for value, mine in zip(whole, given, strict=True)):
-            return result
+            return self._reading.alone(*whole)
         types, values = self._example(given, {})
         made = self._made(types, values)
         bound = check_call(made.program.signature, values)
         plan = self._variant(made, 1).plan
         call = Call(plan, made.program, self._mesh(Alone()), Alone(), dict(bound.sizes), given)
-        return distributed_results(call, result)
+        check_distributed(call)
+        return distributed_results(call, self._reading.alone(*whole))
 
     def _run(self, transport: Transport, given: tuple[object, ...]) -> tuple[Any, Run]:
         mesh = self._mesh(transport)

@@ -238,8 +238,8 @@ def test_there_are_many_faults_of_every_kind() -> None:
 
 
 def test_the_judge_refuses_faults_of_wide_halos() -> None:
-    case = CASES["jacobi_2d"]
-    kernel = po.kernel(case.function, mesh=po.mesh(4), shard={"A": 0}, exchange_every=2)
+    case = CASES["fdtd_2d"]
+    kernel = po.kernel(case.function, mesh=po.mesh(4), shard=case.shard, exchange_every=2)
     plan = kernel.plan()
     assert Rule.WIDENED in plan.exchanges.phases.placement.rules.values()
     for kind in ("a dropped send", "one element less", "not in the first iteration"):
