@@ -7,10 +7,11 @@ BIN    := $(VENV)/bin
 # a Python that has polyopt, and the libraries to compare with, for `make gpu`
 GPU_PYTHON ?=
 
-.PHONY: help demo train test test-all lint format docs bench friendly gpu venv clean need-venv need-cc
+.PHONY: help demo demo-mpi train test test-all lint format docs bench friendly gpu venv clean need-venv need-cc
 
 help:
 	@echo "make demo    compile gemm and jacobi-2d at LARGE, check against NumPy, print times"
+	@echo "make demo-mpi  jacobi-2d on two ranks of MPI: the exchange that is derived, the speed"
 	@echo "make train   train the models in examples/, compare each step with NumPy, print times"
 	@echo "make test    run the tests; of tests with very many cases, a seventh of these"
 	@echo "make test-all  run all of them"
@@ -24,6 +25,16 @@ help:
 
 demo: need-cc $(VENV)/.run
 	$(BIN)/python bench/demo.py
+
+demo-mpi: need-cc $(VENV)/.run
+	@if ! command -v mpirun >/dev/null; then \
+	  echo "mpirun is not installed (Debian: openmpi-bin): this is one rank, nothing is sent"; \
+	  $(BIN)/python -m bench.demo_mpi; \
+	else \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mpi]' && \
+	  mpirun $(shell [ "$$(id -u)" = 0 ] && echo --allow-run-as-root) --oversubscribe -n 2 \
+	    $(BIN)/python -m bench.demo_mpi; \
+	fi
 
 train: need-cc $(VENV)/.run
 	$(BIN)/python -m examples

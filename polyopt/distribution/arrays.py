@@ -21,12 +21,15 @@ class DistributedArray:
     """An array cut along `axis` over the ranks of a job; `local` is this rank's block.
 
     `start` is the index along `axis` that the block begins with, `shape` that of the whole array.
+    A kernel that needs elements of others around the block moves it, and `local` is another view.
     """
 
     def __init__(
         self, local: AnyArray, shape: tuple[int, ...], axis: int, transport: Transport
     ) -> None:
         self.local, self.shape, self.axis, self.transport = local, shape, axis, transport
+        self._memory: AnyArray | None = None
+        self._box: tuple[slice, ...] = ()
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -38,6 +41,14 @@ class DistributedArray:
     def start(self) -> int:
         """The first index of this rank's block."""
         return block(self.shape[self.axis], self.transport.size, self.transport.rank)[0]
+
+    def within(self, shape: tuple[int, ...], box: tuple[slice, ...]) -> AnyArray:
+        """Return memory of that shape whose part `box` is the block; it is moved there once."""
+        if self._memory is None or self._memory.shape != shape or self._box != box:
+            self._memory, self._box = np.empty(shape, self.dtype), box
+            self._memory[box] = self.local
+            self.local = self._memory[box]
+        return self._memory
 
     def gather(self) -> AnyArray:
         """Return the whole array, on every rank; all ranks call it together."""

@@ -72,17 +72,24 @@ class Call:
             )
         return found
 
-    def mine(self, array: Array, memory: AnyArray) -> AnyArray:
-        """Return this rank's elements in its memory."""
+    def mine(self, array: Array) -> tuple[slice, ...]:
+        """Return where this rank's elements are in its memory."""
         starts = self.plan.storage.starts(array, self.values())
         box = self.box(array, self.transport.rank)
-        pairs = zip(box, starts, strict=True)
-        return memory[tuple(slice(b.start - s, b.stop - s) for b, s in pairs)]
+        return tuple(slice(b.start - s, b.stop - s) for b, s in zip(box, starts, strict=True))
 
 
 def check_distributed(call: Call) -> None:
     """Raise `UsageError` PO0857 for arrays that are distributed in another way."""
+    seen: set[int] = set()
     for argument, value in call.arguments:
+        if id(value) in seen and isinstance(value, DistributedArray):
+            raise UsageError(
+                "PO0857",
+                f"`{argument.name}` is a distributed array that is passed twice",
+                hint="distribute a copy",
+            )
+        seen.add(id(value))
         if isinstance(value, DistributedArray):
             _require_same(call, call.plan.exchanges.own.scop.array(argument.array), value)
 
@@ -102,11 +109,12 @@ def bound_arrays(call: Call) -> Arrays:
             found[array.name] = np.ascontiguousarray(value).reshape(np.shape(value))
             continue
         shape = tuple(max(0, evaluate(e, values)) for e in storage.shape(array))
-        memory = found[array.name] = np.empty(shape, array.dtype.numpy)
         if isinstance(value, DistributedArray):
-            call.mine(array, memory)[...] = value.local
-        elif value is not None:
-            call.mine(array, memory)[...] = np.asarray(value)[call.box(array, call.transport.rank)]
+            found[array.name] = value.within(shape, call.mine(array))
+            continue
+        memory = found[array.name] = np.empty(shape, array.dtype.numpy)
+        if value is not None:
+            memory[call.mine(array)] = np.asarray(value)[call.box(array, call.transport.rank)]
     return found
 
 
@@ -118,8 +126,8 @@ def results(call: Call, arrays: Arrays) -> Any:  # noqa: ANN401
             continue
         array, memory = declared[argument.array], arrays[argument.array]
         if isinstance(value, DistributedArray):
-            value.local[...] = call.mine(array, memory)
-        elif argument.array in call.plan.exchanges.own.cuts:
+            continue  # it is this memory
+        if argument.array in call.plan.exchanges.own.cuts:
             _gather(call, array, memory, np.asarray(value))
         elif memory is not value:
             np.asarray(value)[...] = memory
@@ -161,7 +169,7 @@ def _result(call: Call, result: Result, declared: dict[str, Array], arrays: Arra
                 return memory
             shape = tuple(evaluate(extent, call.sizes) for extent in array.shape)
             if _is_distributed(call) and _is_plain(call, cuts, shape):
-                local = np.ascontiguousarray(call.mine(array, memory))
+                local = np.ascontiguousarray(memory[call.mine(array)])
                 return DistributedArray(local, shape, cuts[0].axis, call.transport)
             whole = np.empty(shape, array.dtype.numpy)
             _gather(call, array, memory, whole)
@@ -189,7 +197,7 @@ def _is_distributed(call: Call) -> bool:
 
 def _gather(call: Call, array: Array, memory: AnyArray, whole: AnyArray) -> None:
     """Fill `whole` with the elements of all ranks."""
-    mine = np.ascontiguousarray(call.mine(array, memory)).reshape(-1)
+    mine = np.ascontiguousarray(memory[call.mine(array)]).reshape(-1)
     owners = call.owners(array)
     boxes = {rank: call.box(array, rank) for rank in owners}
     counts = [

@@ -125,7 +125,7 @@ class Case:
     """
 
     function: Callable[..., Any]
-    shard: dict[str, int]
+    shard: dict[str, Any]
     make: Callable[[int], tuple[Any, ...]]
     exact: bool = True
     least: int = 0

@@ -94,3 +94,18 @@ def test_halos_are_as_wide_as_blocks_are_long() -> None:
     assert found == [1, 4, 8, 16]
     assert iterations_between(kernels("seidel_2d")[0].plan(), {"N": 9000, "tsteps": 9}, 4) == 1
     assert iterations_between(kernels("gemm")[0].plan(), {"N": 9000, "K": 9, "M": 9}, 4) == 1
+
+
+@pytest.mark.parametrize(
+    "name, mesh", [("jacobi_2d", (2, 2)), ("seidel_2d", (2, 2)), ("transpose", (3, 2))]
+)
+def test_arrays_are_cut_along_two_axes(name: str, mesh: tuple[int, int]) -> None:
+    case = CASES[name]
+    shard = dict.fromkeys(case.shard, (0, 1))
+    kernel = po.kernel(case.function, mesh=po.mesh(*mesh), shard=shard, threads=1)
+    for n in (1, 7):
+        args = case.make(n)
+        wanted = copy.deepcopy(args)
+        kernels(name)[1](*wanted)
+        for outcome in kernel.simulate(*args, seed=n):
+            assert_equal(case, outcome.arguments, wanted)

@@ -59,6 +59,10 @@ def test_arrays_distributed_in_another_way_are_refused() -> None:
     with pytest.raises(PolyoptError, match="along axis 1") as caught:
         kernel(1, po.distribute(A, axis=1), A.copy())
     assert caught.value.code == "PO0857"
+    twice = po.distribute(A)
+    with pytest.raises(PolyoptError, match="passed twice") as caught:
+        kernel(1, twice, twice)
+    assert caught.value.code == "PO0857"
     whole = po.kernel(gemm, mesh=po.mesh(4), shard={"C": 0}, threads=1)
     with pytest.raises(PolyoptError, match="has it whole") as caught:
         whole(1.0, 1.0, A, po.distribute(A), A.copy())
