@@ -8,6 +8,8 @@ in the loop.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
@@ -206,15 +208,33 @@ def _combination(local: Local, name: str, reduction: Statement, wish: str) -> St
     return replace(made, target=target, value=value, text=text, reduction=rule)
 
 
-def _simple(domain: isl.Set, position: int) -> isl.Set:
+def _simple(domain: isl.Set, position: int, elements: Sequence[isl.Map]) -> isl.Set:
     """Return a domain with the same iterations around loop `position`, without its divisions.
 
-    The partial result of an iteration without terms stays at the identity.
+    The partial result of an iteration without terms stays at the identity.  Where such iterations
+    would touch `elements` that lie beyond those of the others, the domain stays as it is.
     """
     dim = isl.dim_type.set
     around = domain.project_out(dim, position, 1).insert_dims(dim, position, 1)
     around = around.set_tuple_name(domain.get_tuple_name())
-    return coalesced(domain.remove_divs().intersect(around))
+    simple = coalesced(domain.remove_divs().intersect(around))
+    is_within = all(_is_in_hull(simple.apply(map_), domain.apply(map_)) for map_ in elements)
+    return simple if is_within else domain
+
+
+def _is_in_hull(part: isl.Set, whole: isl.Set) -> bool:
+    """Tell whether `part` lies between the least and the greatest elements of each dimension."""
+    dim = isl.dim_type.set
+    for axis in range(whole.dim(dim)):
+        inner, outer = (
+            side.project_out(dim, axis + 1, side.dim(dim) - axis - 1).project_out(dim, 0, axis)
+            for side in (part, whole)
+        )
+        space = outer.get_space()
+        least, most = isl.Map.lex_le(space), isl.Map.lex_ge(space)
+        if not inner.is_subset(outer.apply(least).intersect(outer.apply(most))):
+            return False
+    return True
 
 
 def _element(local: Local, name: str, wish: str, last: str) -> Statement:
@@ -237,9 +257,10 @@ def _element(local: Local, name: str, wish: str, last: str) -> Statement:
         .reset_tuple_id(isl.dim_type.out)
     )
     domain = coalesced(place_of.intersect_range(whole.range()).domain())
-    if any(part.dim(isl.dim_type.div) for part in domain.get_basic_sets()):
-        domain = _simple(domain, len(outer))
     target = Load(local.source.name, index, local.source.dtype)
     cell = local.cell(here, index)
+    if any(part.dim(isl.dim_type.div) for part in domain.get_basic_sets()):
+        touched = [index_map(universe, "", at.index) for at in (target, cell)]
+        domain = _simple(domain, len(outer), touched)
     origin = Origin("")
     return Statement(own, names, domain, (), cell, target, None, "", origin=origin)

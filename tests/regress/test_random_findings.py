@@ -15,8 +15,8 @@ from polyopt.ir.scop import Scop
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import source_schedule
 from polyopt.strategy import auto_schedule
-from polyopt.transforms import Interchange, Parallelize, Skew, Tile, Vectorize
-from tests.oracle import confirm_witness, hashed, random_arrays
+from polyopt.transforms import Interchange, Parallelize, Rfactor, Skew, Tile, Vectorize
+from tests.oracle import confirm_witness, enumerate_kernel, hashed, random_arrays
 from tests.oracle.program import as_program
 from tests.properties.schedules import check_schedule, compare, sizes_for
 from tests.properties.spec import Loop, Put, Spec, build_scop
@@ -119,6 +119,17 @@ def test_an_accumulator_that_is_read_on_the_way_is_no_reduction() -> None:
     body = (Put("A", (), (("B", (j,)),), True), Put("C", (j,), (("A", ()),)))
     spec = Spec((("A", 0), ("B", 1), ("C", 1)), (Loop("j", integer(0), M, 1, body),))
     check_optimized(hashed(build_scop(spec)))
+
+
+def test_partial_results_of_a_strided_loop_stay_in_their_array() -> None:
+    """The loop that sets them once ran over the iterations between those of the source as well."""
+    loop = Loop("i", integer(1), N, 2, (Put("A", (i,), (), True),))
+    spec = Spec((("A", 1),), (loop,))
+    scop = hashed(build_scop(spec))
+    schedule = source_schedule(scop).apply(Rfactor("S0", "i"))
+    loops = lower(schedule, as_program(schedule.scop))
+    for params in sizes_for(0):
+        assert enumerate_kernel(as_program(scop), loops, params) == []
 
 
 def check_optimized(scop: Scop) -> None:
