@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 # a Python that has polyopt, and the libraries to compare with, for `make gpu`
 GPU_PYTHON ?=
 
-.PHONY: help demo demo-mpi train test test-all lint format docs bench friendly gpu venv clean need-venv need-cc
+.PHONY: help demo demo-mpi train test test-all nightly release-gate lint format docs bench friendly gpu venv clean need-venv need-cc
 
 help:
 	@echo "make demo    compile gemm and jacobi-2d at LARGE, check against NumPy, print times"
@@ -15,6 +15,8 @@ help:
 	@echo "make train   train the models in examples/, compare each step with NumPy, print times"
 	@echo "make test    run the tests; of tests with very many cases, a seventh of these"
 	@echo "make test-all  run all of them"
+	@echo "make nightly  every goal of docs/reliability.md at its nightly number; resumes"
+	@echo "make release-gate  the same at the numbers of a release"
 	@echo "make lint    ruff and mypy --strict"
 	@echo "make docs    the pages of docs/ as HTML in build/docs/"
 	@echo "make bench   the comparison harness over workloads/"
@@ -44,6 +46,12 @@ test: need-cc $(VENV)/.test
 
 test-all: need-cc $(VENV)/.test
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+nightly: need-cc $(VENV)/.test
+	$(BIN)/python -m tests.gates --stage nightly $(GATES_ARGS)
+
+release-gate: need-cc $(VENV)/.test
+	$(BIN)/python -m tests.gates --stage release $(GATES_ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -10,6 +10,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import resource
 import sys
 import tempfile
 import time
@@ -131,16 +132,26 @@ class Job:
 
 
 def run_all(
-    seed: int, count: int, jobs: int, compiled: bool, state: Path | None, show: bool
+    seed: int,
+    count: int,
+    jobs: int,
+    compiled: bool,
+    state: Path | None,
+    show: bool,
+    seconds: float = float("inf"),
 ) -> Total:
-    """Run all chunks that `state` does not know, `jobs` at a time."""
-    total, done = Total(), set()
+    """Run all chunks that `state` does not know, `jobs` at a time; begin none after `seconds`."""
+    total, done, end = Total(), set(), time.monotonic() + seconds
     for record in _known(state, seed):
         done.add(record["key"])
         total.add(record)
     waiting = [key for key in _chunks(count) if f"{key.start}+{len(key)}" not in done]
     running: list[Job] = []
     while waiting or running:
+        if time.monotonic() > end:
+            waiting.clear()
+            if not running:
+                break
         while waiting and len(running) < jobs:
             numbers = waiting.pop(0)
             running.append(_start(seed, numbers, compiled, LIMIT if len(numbers) > 1 else ALONE))
@@ -332,15 +343,20 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--no-compile", action="store_true", help="build and run no C")
     parser.add_argument("--state", type=Path, help="file of what is done; resumes from it")
+    parser.add_argument("--minutes", type=float, help="begin nothing after so many")
     parser.add_argument("--json", type=Path, help="write figures, failures and refusals here")
     parser.add_argument("--shrink", type=int, default=3, help="shrink so many failures")
     options = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "2")
     start = time.monotonic()
     compiled = not options.no_compile
-    total = run_all(options.seed, options.count, options.jobs, compiled, options.state, True)
+    seconds = 60.0 * options.minutes if options.minutes else float("inf")
+    total = run_all(
+        options.seed, options.count, options.jobs, compiled, options.state, True, seconds
+    )
     print(table(total))
-    print(f"{time.monotonic() - start:.0f} s")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{time.monotonic() - start:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of processors")
     for refusal in total.refusals[:20]:
         print(f"false refusal: {refusal['step']} after {'; '.join(refusal['steps'])}")
     reasons: dict[tuple[str, str], list[dict[str, Any]]] = {}

@@ -1,0 +1,1 @@
+"""What hostile names, texts and files may not do."""
