@@ -14,7 +14,7 @@ from polyopt.ir.budget import optional
 from polyopt.ir.scop import Scop
 from polyopt.schedule.schedule import Schedule, Transform, source_schedule
 from polyopt.schedule.tree import leaves, path_to, statements_of
-from polyopt.strategy.auto import keeps_scalars_small, with_fewer_cells
+from polyopt.strategy.auto import with_fewer_cells
 from polyopt.strategy.gpu.contraction import map_contractions
 from polyopt.strategy.gpu.fusion import fuse_whole
 from polyopt.strategy.gpu.mapped_loops import MAPPED
@@ -31,6 +31,7 @@ from polyopt.strategy.gpu.rows import map_rows
 from polyopt.strategy.gpu.sums import map_sums
 from polyopt.strategy.gpu.time_tiles import map_time
 from polyopt.strategy.gpu.updates import map_updates
+from polyopt.strategy.memory_limits import keeps_scalars_small
 from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import Affine, Fusion
 

@@ -18,7 +18,7 @@ from polyopt.ir.types import DType
 from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands
-from polyopt.strategy import auto, auto_schedule
+from polyopt.strategy import auto, auto_schedule, driver, memory_limits
 from polyopt.transforms import parse_schedule
 from tests import scops
 from tests.checks import assert_computes
@@ -96,6 +96,7 @@ def test_threads_where_there_is_parallelism(name, parallel):
 
 
 def test_a_budget_that_runs_out_leaves_the_source_s_order(monkeypatch):
+    monkeypatch.setattr(driver, "BUDGET", 50)
     monkeypatch.setattr(auto, "BUDGET", 50)
     schedule = automatic(scops.jacobi())
     assert schedule.trace == ()
@@ -274,15 +275,15 @@ def test_each_array_has_an_argument_of_its_own(arrays, fit):
     temps = "; ".join(f"temp {array}" for array in arrays.split("; "))
     scop = read("", f"{arguments}; {temps}", "N M K")
     wanted = [array for array in scop.arrays if array.role is Role.TEMP]
-    assert auto.fit_in_arguments(wanted, scop) is fit
+    assert memory_limits.fit_in_arguments(wanted, scop) is fit
 
 
 def test_an_array_of_wider_elements_does_not_fit():
     scop = read("", "A[N, N, N]; temp a[N, N, N]", "N")
     argument, array = scop.arrays
     narrow = replace(argument, dtype=DType.FLOAT32)
-    assert auto.fit_in_arguments([array], scop)
-    assert not auto.fit_in_arguments([array], replace(scop, arrays=(narrow, array)))
+    assert memory_limits.fit_in_arguments([array], scop)
+    assert not memory_limits.fit_in_arguments([array], replace(scop, arrays=(narrow, array)))
 
 
 @pytest.mark.machine
