@@ -65,6 +65,7 @@ def _steps(
                 yield f"{pad}{_volume(volume)}"
         where = dict.fromkeys(rules[name].value for name in step.statements)
         turn = "; one rank after the other" if step.after else ""
+        turn += "; what needs no message runs meanwhile" if step in plan.splits else ""
         yield f"{pad}{', '.join(step.statements)}: {', '.join(where)}{turn}"
         for volume in by_phase.get(step, []):
             if volume.form == "all-reduce":

@@ -19,6 +19,7 @@ from polyopt.distribution.exchange import Combination, Exchange, Exchanges, Tran
 from polyopt.distribution.forms import Form
 from polyopt.distribution.local import Storage
 from polyopt.distribution.mesh import Mesh, Sign, block
+from polyopt.distribution.overlap import Split, split
 from polyopt.distribution.phases import Phase, Step, Together
 from polyopt.distribution.pieces import Condition, Pieces, moved
 from polyopt.distribution.transport import Transport
@@ -29,7 +30,8 @@ from polyopt.ir.integers import evaluate
 from polyopt.never import assert_never
 
 Arrays: TypeAlias = "dict[str, np.ndarray[Any, Any]]"
-RunPhase: TypeAlias = "Callable[[Phase, Arrays, Mapping[str, int]], None]"
+RunPhase: TypeAlias = "Callable[[Phase, str, Arrays, Mapping[str, int]], None]"
+"""Runs a part of a phase: "all" of it, or what is "inner" or "outer" beside messages."""
 
 COMBINE: dict[BinaryOp, Callable[[Any, Any], Any]] = {
     BinaryOp.ADD: np.add,
@@ -49,6 +51,19 @@ class Plan:
     exchanges: Exchanges
     storage: Storage
     listed: tuple[Exchange, ...]
+
+    @cached_property
+    def splits(self) -> dict[Phase, Split]:
+        """The phases of which a part runs while messages are on their way."""
+        found = {e.phase: split(self.exchanges.phases, e) for e in self.listed}
+        return {phase: parts for phase, parts in found.items() if parts is not None}
+
+    def parts(self, phase: Phase) -> dict[str, Mapping[str, isl.Set]]:
+        """Return the instances of each part of a phase that has a kernel of its own."""
+        found = self.splits.get(phase)
+        if found is None:
+            return {"all": self.exchanges.phases.placement.domains}
+        return {"inner": found.inner, "outer": found.outer}
 
     @cached_property
     def of_phase(self) -> dict[Phase, Exchange]:
@@ -190,7 +205,13 @@ class Run:
     def _phase(self, phase: Phase) -> None:
         exchange = self.plan.of_phase[phase]
         early = [t for t in exchange.transfers if not t.late]
-        self._exchange([t for t in early if t.form in (Form.HALO, Form.MESSAGES)])
+        wait = self._begin([t for t in early if t.form in (Form.HALO, Form.MESSAGES)])
+        if phase in self.plan.splits:
+            self.run_phase(phase, "inner", self.arrays, self.values)
+            wait()
+            self.run_phase(phase, "outer", self.arrays, self.values)
+            return
+        wait()
         for transfer in early:
             match transfer.form:
                 case Form.ALL_GATHER:
@@ -202,18 +223,21 @@ class Run:
                 case _:
                     assert_never(transfer.form)
         late = [t for t in exchange.transfers if t.late]
-        self._exchange(late, receive_only=True)
+        self._begin(late, receive_only=True)()
         before = self._begin_partial(exchange.combinations)
-        self.run_phase(phase, self.arrays, self.values)
-        self._exchange(late, send_only=True)
+        self.run_phase(phase, "all", self.arrays, self.values)
+        self._begin(late, send_only=True)()
         self._combine(exchange.combinations, before)
 
-    def _exchange(
+    def _begin(
         self, transfers: Sequence[Transfer], *, receive_only: bool = False, send_only: bool = False
-    ) -> None:
-        """Send and receive one message for each rank that has a part in it."""
+    ) -> Callable[[], None]:
+        """Begin to send and receive one message for each rank that has a part in it.
+
+        Returns what waits for those that come, and puts their elements into place.
+        """
         if not transfers:
-            return
+            return lambda: None
         sends, counts = {}, {}
         coming: dict[int, list[tuple[str, Any]]] = {}
         for rank, sign in self.others.items():
@@ -230,14 +254,23 @@ class Run:
         name = "pipeline" if transfers[0].late else "messages"
         self.sent[name] += sum(message.size for message in sends.values())
         self.messages += len(sends)
-        for rank, message in self.transport.begin(self._tag(transfers), sends, counts)().items():
-            place = 0
-            for array, index in coming[rank]:
-                part = self.arrays[array][index]
-                size = part.size * part.dtype.itemsize
-                values_in = message[place : place + size].view(part.dtype)
-                self.arrays[array][index] = values_in.reshape(part.shape)
-                place += size
+        arriving = self.transport.begin(self._tag(transfers), sends, counts)
+
+        def wait() -> None:
+            for rank, message in arriving().items():
+                self._unpack(coming[rank], message)
+
+        return wait
+
+    def _unpack(self, pieces: Sequence[tuple[str, Any]], message: Any) -> None:  # noqa: ANN401
+        """Put the elements of a message into this rank's memory."""
+        place = 0
+        for array, index in pieces:
+            part = self.arrays[array][index]
+            size = part.size * part.dtype.itemsize
+            values = message[place : place + size].view(part.dtype)
+            self.arrays[array][index] = values.reshape(part.shape)
+            place += size
 
     def _tag(self, transfers: Sequence[Transfer]) -> int:
         """Return what tells messages of a pipeline from those before it."""

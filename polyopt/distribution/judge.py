@@ -16,6 +16,7 @@ from polyopt.distribution.exchange import Transfer
 from polyopt.distribution.execution import Plan
 from polyopt.distribution.forms import Form, differing, is_of_one, is_whole
 from polyopt.distribution.mesh import Sign
+from polyopt.distribution.overlap import is_legal
 from polyopt.distribution.ownership import Cut
 from polyopt.distribution.phases import Phase, time_of
 from polyopt.distribution.placement import Rule, named
@@ -443,3 +444,7 @@ class _Judge:
             )  # fmt: skip
             if not before and not after:
                 yield "ranks of a pipeline wait for each other"
+        for exchange in self.plan.listed:
+            parts = self.plan.splits.get(exchange.phase)
+            if parts is not None and not is_legal(self.phases, exchange, parts):
+                yield "what runs beside messages needs them"

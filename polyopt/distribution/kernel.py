@@ -26,7 +26,7 @@ from polyopt.distribution.binding import (
 )
 from polyopt.distribution.describe import describe
 from polyopt.distribution.execution import Arrays, Plan, Run
-from polyopt.distribution.local import local_program
+from polyopt.distribution.local import Domains, local_program
 from polyopt.distribution.mesh import Mesh
 from polyopt.distribution.phases import Phase
 from polyopt.distribution.planning import Request, make_plan
@@ -48,7 +48,7 @@ class Variant:
     """A plan, and the kernels of its phases, which are built when first run."""
 
     plan: Plan
-    kernels: dict[Phase, BuiltProgram] = field(default_factory=dict)
+    kernels: dict[tuple[Phase, str], BuiltProgram] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -209,8 +209,8 @@ class DistributedKernel:
         arrays = bound_arrays(call)
         self._prepare(chosen, transport)
 
-        def run_phase(phase: Phase, arrays: Arrays, values: Mapping[str, int]) -> None:
-            kernel = chosen.kernels[phase]
+        def run_phase(phase: Phase, part: str, arrays: Arrays, values: Mapping[str, int]) -> None:
+            kernel = chosen.kernels[phase, part]
             passed = [
                 arrays[a.array] if isinstance(a, ArrayArg)
                 else values[a.symbol] if isinstance(a, ScalarArg) and a.is_param
@@ -267,14 +267,21 @@ class DistributedKernel:
                 options = replace(options, threads=max(1, thread_count(None) // transport.size))
 
             def build() -> None:
-                for number, phase in enumerate(made.plan.exchanges.phases.phases):
-                    name = f"{self.__name__}_phase{number}"  # type: ignore[attr-defined]
-                    program = local_program(made.plan.exchanges, phase, made.plan.storage, name)
-                    numbers = [a for a in program.signature.arguments if isinstance(a, ScalarArg)]
-                    weak = tuple(a.is_param for a in numbers)
-                    made.kernels[phase] = build_program(program, weak, options)
+                for phase in made.plan.exchanges.phases.phases:
+                    for part, domains in made.plan.parts(phase).items():
+                        made.kernels[phase, part] = self._built(
+                            made.plan, phase, part, domains, options
+                        )
 
             transport.first_alone(build)
+
+    def _built(
+        self, plan: Plan, phase: Phase, part: str, domains: Domains, options: Options
+    ) -> BuiltProgram:
+        name = f"{self.__name__}_{part}{phase.number}_{phase.depth}"  # type: ignore[attr-defined]
+        program = local_program(plan.exchanges, phase, plan.storage, name, domains)
+        numbers = [a for a in program.signature.arguments if isinstance(a, ScalarArg)]
+        return build_program(program, tuple(a.is_param for a in numbers), options)
 
 
 def _whole_like(value: object) -> object:

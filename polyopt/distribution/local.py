@@ -7,6 +7,7 @@ places in the loops around; elements of cut arrays are counted from the start of
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeAlias
 
 import islpy as isl
 
@@ -37,6 +38,8 @@ from polyopt.ir.scop import Scop, Statement
 from polyopt.ir.source import ArrayArg, IntegerOf, Layout, ScalarArg, Signature
 from polyopt.ir.types import DType
 from polyopt.schedule.dependences import dependences_of
+
+Domains: TypeAlias = Mapping[str, isl.Set]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +145,17 @@ def _is_private(exchanges: Exchanges, name: str) -> bool:
     return True
 
 
-def local_program(exchanges: Exchanges, phase: Phase, storage: Storage, name: str) -> Program:
-    """Return the program of this rank's part of a phase."""
+def local_program(
+    exchanges: Exchanges, phase: Phase, storage: Storage, name: str, domains: Domains
+) -> Program:
+    """Return the program of this rank's part of a phase: the instances `domains` of statements."""
     own, phases = exchanges.own, exchanges.phases
     scop = own.scop
     blocks = tuple(n for b in own.blocks for n in (b.low, b.high))
     params = (*scop.params, *blocks, *phases.params[: phase.depth])
     statements = tuple(
-        _local(exchanges, phase, scop.statement(one), storage, params) for one in phase.statements
+        _local(exchanges, phase, scop.statement(one), storage, params, domains[one])
+        for one in phase.statements
     )
     used = {array for s in statements for array in s.arrays}
     arrays = []
@@ -182,10 +188,9 @@ def _without_others(value: isl.Set, own: Ownership) -> isl.Set:
 
 def _local(
     exchanges: Exchanges, phase: Phase, statement: Statement, storage: Storage,
-    params: tuple[str, ...],
+    params: tuple[str, ...], domain: isl.Set,
 ) -> Statement:  # fmt: skip
     places = place_of(statement, phase.depth, exchanges.phases.params)
-    domain = exchanges.phases.placement.domains[statement.name]
     domain = _without_others(domain, exchanges.own)
     domain = isl.Set.align_params(domain, param_space(params))
     kind = isl.dim_type.set

@@ -15,6 +15,7 @@ from polyopt.distribution.exchange import Combination, Exchange, Exchanges, Tran
 from polyopt.distribution.execution import Plan
 from polyopt.distribution.forms import Form
 from polyopt.distribution.judge import judge, require
+from polyopt.distribution.overlap import Split
 from polyopt.distribution.phases import Phases
 from polyopt.distribution.placement import Placement, Rule
 from polyopt.errors import InternalError
@@ -255,6 +256,30 @@ def test_the_judge_refuses(kind: str) -> None:
         for number, faulty in enumerate(FAULTS[kind](plan_of(name))):
             failed = [claim for claim in judge(faulty) if not claim.holds]
             assert failed, f"{kind}, number {number} of {name}"
+
+
+def test_what_needs_no_message_runs_meanwhile() -> None:
+    plan = plan_of("jacobi_2d")
+    assert set(plan.splits) == set(plan.exchanges.phases.phases)
+    for parts in plan.splits.values():
+        for name, inner in parts.inner.items():
+            assert not inner.is_empty()
+            assert not parts.outer[name].is_empty()
+    assert not plan_of("seidel_2d").splits  # ranks follow one another
+    assert not plan_of("conjugate_gradient").splits  # a collective comes first
+
+
+def test_the_judge_refuses_to_run_what_needs_messages_meanwhile() -> None:
+    plan = plan_of("jacobi_2d")
+    for phase, parts in plan.splits.items():
+        for name in phase.statements:
+            both = parts.inner[name].union(parts.outer[name])
+            none = both.subtract(both)
+            for inner, outer in ((both, none), (parts.outer[name], parts.inner[name])):
+                faulty = replace(plan)
+                wrong = Split({**parts.inner, name: inner}, {**parts.outer, name: outer})
+                faulty.__dict__["splits"] = {**plan.splits, phase: wrong}
+                assert [c.name for c in judge(faulty) if not c.holds] == ["order"]
 
 
 def test_what_is_not_proven_does_not_run() -> None:

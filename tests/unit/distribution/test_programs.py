@@ -97,7 +97,7 @@ def test_halos_are_as_wide_as_blocks_are_long() -> None:
 
 
 @pytest.mark.parametrize(
-    "name, mesh", [("jacobi_2d", (2, 2)), ("seidel_2d", (2, 2)), ("transpose", (3, 2))]
+    "name, mesh", [("fdtd_2d", (2, 2)), ("seidel_2d", (2, 2)), ("transpose", (3, 2))]
 )
 def test_arrays_are_cut_along_two_axes(name: str, mesh: tuple[int, int]) -> None:
     case = CASES[name]
