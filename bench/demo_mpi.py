@@ -13,7 +13,6 @@ from collections.abc import Callable
 import numpy as np
 
 import polyopt as po
-from polyopt.distribution.transport import world
 from workloads.polybench.jacobi_2d import jacobi_2d
 
 STEPS, N, ROUNDS = 20, 4000, 5
@@ -28,7 +27,8 @@ def timed(act: Callable[[], object]) -> float:
 
 def main() -> int:
     """Run the demonstration as one rank."""
-    ranks = world(600.0)
+    meeting = po.distribute(np.zeros(1))  # gathered by all ranks together
+    ranks = meeting.transport
     first = ranks.rank == 0
     full = np.add.outer(np.arange(N, dtype=np.float64), np.arange(N)) / N
     kernel = po.kernel(jacobi_2d, mesh=po.mesh(ranks.size), shard={"A": 0, "B": 0}, threads=1)
@@ -48,11 +48,11 @@ def main() -> int:
     del one, stepwise
     together, single = [], []
     for _ in range(ROUNDS):
-        ranks.gather_all(np.empty(0, np.uint8), [0] * ranks.size)
+        meeting.gather()
         together.append(timed(lambda: kernel(STEPS, A, B)))
         if first:
             single.append(timed(lambda: alone(STEPS, want, other)))
-        ranks.gather_all(np.empty(0, np.uint8), [0] * ranks.size)
+        meeting.gather()
     if first:
         mine, theirs = min(together), min(single)
         print(f"\n{STEPS} steps of {N} x {N}, equal bit for bit to one process")
