@@ -93,11 +93,11 @@ class Plan:
         }
 
     @cached_property
-    def bounds(self) -> dict[str, isl.Set]:
-        """The places of each loop that all ranks run, over sizes and the places around."""
+    def bounds(self) -> dict[tuple[str, ...], isl.Set]:
+        """The places of each loop that all ranks run, by its statements and its parameter."""
         return dict(self._bounds(self.exchanges.phases.steps))
 
-    def _bounds(self, steps: Sequence[Step]) -> list[tuple[str, isl.Set]]:
+    def _bounds(self, steps: Sequence[Step]) -> list[tuple[tuple[str, ...], isl.Set]]:
         phases, found = self.exchanges.phases, []
         for step in steps:
             if not isinstance(step, Together):
@@ -107,7 +107,7 @@ class Plan:
                 places = phases.around(statement, step.depth + 1).range()
                 whole = places if whole is None else whole.union(places)
             assert whole is not None
-            found.append((step.param, coalesced(whole)))
+            found.append(((*step.statements, step.param), coalesced(whole)))
             found += self._bounds(step.body)
         return found
 
@@ -187,7 +187,7 @@ class Run:
 
     def _places(self, step: Together) -> tuple[int, int]:
         """Return the places of a loop at this place of those around it."""
-        bounds = self.plan.bounds[step.param]
+        bounds = self.plan.bounds[(*step.statements, step.param)]
         around = self.plan.exchanges.phases.params[: step.depth]
         for depth, name in enumerate(around):
             bounds = bounds.fix_val(isl.dim_type.set, depth, isl.Val(self.values[name]))

@@ -18,7 +18,7 @@ from polyopt.distribution.forms import Form, differing, is_of_one, is_whole
 from polyopt.distribution.mesh import Sign
 from polyopt.distribution.overlap import is_legal
 from polyopt.distribution.ownership import Cut
-from polyopt.distribution.phases import Phase, time_of
+from polyopt.distribution.phases import Phase, time_of, together_in
 from polyopt.distribution.placement import Rule, named
 from polyopt.errors import InternalError
 from polyopt.ir.affine import coalesced, pw_aff, sample_point, time_map
@@ -421,14 +421,21 @@ class _Judge:
             yield f"an all-gather of `{transfer.array}` is of parts of blocks"
 
     def _loops(self) -> Iterator[str]:
-        for name, bounds in self.plan.bounds.items():
-            names = [n for b in self.own.blocks for n in b.names]
-            for block in names:
+        """All ranks run the same iterations of loops around phases: all that statements have."""
+        for step in together_in(self.phases.steps):
+            bounds = self.plan.bounds.get((*step.statements, step.param))
+            if bounds is None:
+                yield f"a loop around {step.statements[0]} has no bounds"
+                continue
+            for name in step.statements:
+                places = self.phases.around(self.scop.statement(name), step.depth + 1).range()
+                if not places.is_subset(bounds):
+                    yield f"a loop around {name} leaves out iterations"
+            for block in (n for b in self.own.blocks for n in b.names):
                 position = bounds.find_dim_by_name(isl.dim_type.param, block)
                 if bounds.involves_dims(isl.dim_type.param, position, 1):
                     point = sample_point(bounds)
-                    yield f"how often the loop of {name} runs depends on the rank, as at {point}"
-                    return
+                    yield f"how often a loop around {name} runs depends on the rank, as at {point}"
 
     def order(self) -> Iterator[str]:
         """Phases follow the source; ranks of a pipeline wait in one direction."""

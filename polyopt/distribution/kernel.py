@@ -34,7 +34,7 @@ from polyopt.distribution.scaling import BANDWIDTH, COUNTS, LATENCY, Scaling, sc
 from polyopt.distribution.simulator import Simulated, simulate
 from polyopt.distribution.transport import TIME_LIMIT, Alone, Transport, world
 from polyopt.distribution.widening import iterations_between
-from polyopt.errors import UsageError, boundary
+from polyopt.errors import InternalError, UsageError, boundary
 from polyopt.ir.budget import Budget
 from polyopt.ir.program import Program
 from polyopt.ir.source import ArrayArg, ScalarArg
@@ -217,7 +217,8 @@ class DistributedKernel:
                 else bound.symbols[a.symbol]  # type: ignore[union-attr]
                 for a in kernel.source.signature.arguments
             ]  # fmt: skip
-            kernel.loaded.call_apart(*passed)
+            if kernel.loaded.call_apart(*passed) is NotImplemented:
+                raise InternalError("PO0901", "the call wrapper refused a call that fits")
 
         run = Run(chosen.plan, mesh, transport, call.sizes, arrays, run_phase)
         run()

@@ -322,6 +322,15 @@ def phases_in(steps: Sequence[Step]) -> list[Phase]:
     return found
 
 
+def together_in(steps: Sequence[Step]) -> list[Together]:
+    """Return the loops of a tree that all ranks run, outer ones first."""
+    found: list[Together] = []
+    for step in steps:
+        if isinstance(step, Together):
+            found += [step, *together_in(step.body)]
+    return found
+
+
 def place_of(statement: Statement, depth: int, params: Sequence[str]) -> dict[str, Expr]:
     """Return what the iterators of the loops around a phase are, by the places in them."""
     found: dict[str, Expr] = {}

@@ -117,6 +117,19 @@ def second_order(A: po.f64["N,M"], B: po.f64["N,M"]):
             B[i, j] = A[i - 2, j] + A[i + 2, j] - A[i, j] + A[i - 1, j]
 
 
+def two_loops(few: int, many: int, A: po.f64["N"], B: po.f64["N"]):
+    for _t in range(few):
+        for i in range(1, A.shape[0]):
+            B[i] = A[i] + 0.5 * A[i - 1]
+        for i in range(1, A.shape[0]):
+            A[i] = B[i] + 0.5 * B[i - 1]
+    for t in range(many, 0, -1):
+        for i in range(A.shape[0] - 1):
+            B[i] = A[i] + 0.25 * A[i + 1] + t
+        for i in range(A.shape[0] - 1):
+            A[i] = B[i] + 0.25 * B[i + 1]
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """A function, the axis that each array is cut along, arguments of size `n`.
@@ -182,5 +195,6 @@ CASES: dict[str, Case] = {
     "largest": Case(
         largest, {"x": 0}, lambda n: (np.arange(n) * 7919 % 31, np.zeros(n, np.int64)), least=1
     ),
+    "two_loops": Case(two_loops, {"A": 0}, lambda n: (2, 5, random(n), random(n))),
     "second_order": Case(second_order, {"A": 0}, lambda n: (random(n, 4), random(n, 4))),
 }

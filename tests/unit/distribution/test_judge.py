@@ -139,6 +139,20 @@ def combinations(change: Callable[[Combination], tuple[Combination, ...]]) -> An
     return faults
 
 
+def other_bounds(plan: Plan) -> Faults:
+    """Let a loop around phases run for other iterations, or for those of this rank's block."""
+    for key, bounds in plan.bounds.items():
+        place = bounds.dim(isl.dim_type.set) - 1
+        block = bounds.find_dim_by_name(isl.dim_type.param, "low0")
+        for wrong in (
+            bounds.lower_bound_val(isl.dim_type.set, place, isl.Val(1)),
+            bounds.equate(isl.dim_type.param, block, isl.dim_type.set, place),
+        ):
+            faulty = replace(plan)
+            faulty.__dict__["bounds"] = {**plan.bounds, key: wrong}
+            yield faulty
+
+
 def swapped_phases(plan: Plan) -> Faults:
     if len(plan.listed) > 1:
         first, second, *rest = plan.listed
@@ -221,6 +235,7 @@ FAULTS: dict[str, Callable[[Plan], Faults]] = {
     "another operation": combinations(
         lambda c: (replace(c, op=BinaryOp.MIN if c.op is BinaryOp.ADD else BinaryOp.ADD),)
     ),
+    "other iterations": other_bounds,
     "swapped phases": swapped_phases,
     "an instance less": placed(fewer),
     "instances on every rank": placed(everywhere),
