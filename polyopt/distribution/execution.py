@@ -187,7 +187,8 @@ class Run:
 
     def _places(self, step: Together) -> tuple[int, int]:
         """Return the places of a loop at this place of those around it."""
-        bounds = self.plan.bounds[(*step.statements, step.param)]
+        key = (*step.statements, step.param)
+        bounds = self.plan.bounds[key]
         around = self.plan.exchanges.phases.params[: step.depth]
         for depth, name in enumerate(around):
             bounds = bounds.fix_val(isl.dim_type.set, depth, isl.Val(self.values[name]))
