@@ -291,7 +291,8 @@ class Run:
         return found
 
     def _packed(self, array: str, index: Any) -> Any:  # noqa: ANN401
-        return np.ascontiguousarray(self.arrays[array][index]).reshape(-1).view(np.uint8)
+        """Return a copy: the phase may write to the array while the message is on its way."""
+        return self.arrays[array][index].flatten().view(np.uint8)
 
     def _size(self, array: str, index: Any) -> int:  # noqa: ANN401
         part = self.arrays[array][index]

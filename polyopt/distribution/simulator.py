@@ -66,13 +66,16 @@ class Simulated:
         self._count = 0
 
     def begin(self, tag: int, sends: Messages, counts: Mapping[int, int]) -> Callable[[], Messages]:
-        """Put messages on their way; each arrives after a random time."""
+        """Put messages on their way; each arrives after a random time.
+
+        As in MPI, what a sender writes to a message meanwhile arrives, too.
+        """
         board = self._board
         with board.change:
             for rank, message in sends.items():
                 when = time.monotonic() + board.random.random() * board.delay
                 mail = board.mail.setdefault((self.rank, rank, tag), deque())
-                mail.append((when, message.copy()))
+                mail.append((when, message))
             board.change.notify_all()
 
         def wait() -> Messages:
@@ -86,7 +89,7 @@ class Simulated:
         what = f"message {tag} of rank {rank}"
         arrived = lambda: bool(mail) and mail[0][0] <= time.monotonic()  # noqa: E731
         self._board.wait(self.rank, what, lambda: bool(mail), arrived)
-        message = mail.popleft()[1]
+        message = mail.popleft()[1].copy()
         if message.size != count:
             raise InternalError(
                 "PO0863",
