@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from polyopt.numerics.compare import Comparison
     from polyopt.pipeline import Compilation
     from polyopt.schedule import Schedule
+    from polyopt.verifying import Verification
 
 VERIFYING = 0.02
 """Seconds that POLYOPT_VERIFY=1 adds to the compilation of a kernel; one sample may take longer."""
@@ -221,6 +222,34 @@ class CompiledKernel:
 
         return explanation(self.py_func, self.stages, self.options, level, sizes)
 
+    def loop_nest(self, **sizes: int) -> str:
+        """Return the final loops, ten lines for each nest, with times predicted for `sizes`."""
+        return "\n".join(self.explain("nest", **sizes).below)
+
+    def assembly(self) -> str:
+        """Return the C compiler's assembly, with the source's line before its instructions.
+
+        Raises `UsageError` PO0630 for another target than C, `ToolchainError` without a compiler.
+        """
+        return "\n".join(self.explain("assembly").below)
+
+    def verify(self, samples: int = 20, seed: int = 0) -> Verification:
+        """Compare the program as polyopt read it with the Python function, on small random calls.
+
+        Compiles no C.
+        """
+        from polyopt.verifying import verify_program
+
+        return verify_program(self.py_func, self._written(), self.types, samples, seed)
+
+    def _written(self) -> Program:
+        """Return the program as it was read, before the floating-point mode changed it."""
+        from polyopt.frontend import build
+
+        stages = self._built.stages
+        written = stages.written if stages is not None else None
+        return written or build(self.py_func, self.types)
+
     def _repr_html_(self) -> str | None:
         """Return the summary as a table, for notebooks; None where it cannot be made again."""
         try:
@@ -316,14 +345,10 @@ def declined(*args: object) -> Any:  # noqa: ANN401
 
 def verify_first(compiled: CompiledKernel) -> None:
     """Compare what was read with the Python function, briefly; raises `MisreadError` PO0920."""
-    from polyopt.frontend import build
     from polyopt.verifying import verify_program
 
-    stages = compiled._built.stages
-    function, types = compiled.py_func, compiled.types
-    program = stages.written if stages is not None else None
-    program = program or build(function, types)
-    verify_program(function, program, types, seconds=VERIFYING).raise_mismatch()
+    program, types = compiled._written(), compiled.types
+    verify_program(compiled.py_func, program, types, seconds=VERIFYING).raise_mismatch()
 
 
 def chain(compiled: dict[Types, CompiledKernel]) -> Callable[..., Any]:

@@ -333,3 +333,16 @@ def test_fixed_sizes_are_compiled_in_for_each_shape():
     with pytest.raises(po.PolyoptError) as caught:
         po.kernel(scaled, fixed_sizes=1)
     assert caught.value.code == "PO0222"
+
+
+def test_a_compiled_kernel_shows_and_verifies_itself():
+    compiled = po.kernel(scale).compile(np.ones(4), np.ones(4), 2.0)
+    nest = compiled.loop_nest(A_0=500)
+    assert nest.startswith("1. line")
+    assert "for i in range(" in nest
+    assert "ret" in compiled.assembly()
+    found = compiled.verify(samples=3)
+    assert found.ok
+    assert found.samples == 3
+    again = po.kernel(scale).compile(np.ones(4), np.ones(4), 2.0)  # from the cache
+    assert again.verify(samples=3).ok
