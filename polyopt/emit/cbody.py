@@ -120,16 +120,20 @@ class BodyEmitter:
             if found is not None:
                 return found
         lines: list[Code] = []
-        for number, node in enumerate(body):
+        number = 0
+        while number < len(body):
+            node = body[number]
             if isinstance(node, AllocateArray):
                 return [*lines, *self._allocate(node, body[number + 1 :])]
-            lines += self.noted(body, number)
+            call = emit.sharing.shared_call(self, body, number) if self.shared else None
+            found, count = call or (self.noted(body, number), 1)
+            lines += [*self.notes(body, number), *found] if call and count == 1 else found
+            number += count
         return lines
 
     def noted(self, body: Body, number: int) -> list[Code]:
         """Return the statements of a node of a body and the comments before it."""
-        call = emit.sharing.shared_call(self, body[number]) if self.shared else None
-        return [*self.notes(body, number), *(call or marked(body[number], self.node(body[number])))]
+        return [*self.notes(body, number), *marked(body[number], self.node(body[number]))]
 
     def notes(self, body: Body, number: int) -> list[Code]:
         """Return the comments before a node."""

@@ -58,7 +58,7 @@ def test_long_schedules_stay_in_their_file():
 
 @pytest.mark.parametrize(
     ("name", "wide", "narrow"),
-    [("jacobi-2d", 182, 178), ("softmax", 270, 290), ("gemm", 332, 386)],
+    [("jacobi-2d", 182, 178), ("softmax", 250, 270), ("gemm", 332, 386)],
 )
 def test_texts_are_short(name, wide, narrow):
     for machine, most in ((WIDE, wide), (NARROW, narrow)):
@@ -259,6 +259,37 @@ def test_a_nest_that_stands_twice_is_a_function():
     assert text.count("twice_part(N, M, po_A);") == 2
     assert text.count("A[i][0] =") == 1
     assert len(shared_nests(twice("A").body).repeated) == 1
+
+
+def row_of(name: str, *more):
+    """Return nodes on row `i`: two loops that use its first element, and others after them."""
+    total = loop("j", 0, "M", Assign(at("A", "i", 0), op("+", at("A", "i", 0), at("A", "i", "j"))))
+    scaled = loop(
+        "j", 1, "M", Assign(at("A", "i", "j"), op("*", at("A", "i", "j"), at("A", "i", 0)))
+    )
+    first = Assign(at("A", "i", 0), at("B", "i", 0))
+    second = Assign(at("A", "i", 1), at("B", "i", 1))
+    return first, second, total, scaled, *more
+
+
+def test_neighbours_that_stand_twice_are_a_function():
+    extra = Assign(at("B", "i", 0), at("A", "i", 0))
+    rows = [loop("i", 0, "N", *row_of("a")), loop("i", 1, "N", *row_of("b", extra))]
+    made = function("rows", [array("A", "N", "M"), array("B", "N", "M")], ["N", "M"], *rows)
+    text = emit_c(made, READABLE).text
+    assert text.count("rows_part(M, i, po_A, po_B);") == 2
+    assert text.count("A[i][1] =") == 1
+    assert text.count("B[i][0] =") == 1
+
+
+def test_neighbours_whose_locals_are_used_later_are_not_taken_out():
+    kept = Assign(at("B", "i", 0), Symbol("s", F64))
+    body = (Declare("s", F64, 1, at("A", "i", 0)), *row_of("a"), kept)
+    rows = [loop("i", 0, "N", *body), loop("i", 1, "N", *body)]
+    made = function("rows", [array("A", "N", "M"), array("B", "N", "M")], ["N", "M"], *rows)
+    text = emit_c(made, READABLE).text
+    assert text.count("double s") == 2
+    assert text.count("A[i][1] =") == 1
 
 
 def test_nests_with_other_arrays_are_two():
