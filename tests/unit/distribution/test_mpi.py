@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[3]
 HAS_MPI = shutil.which("mpirun") is not None and importlib.util.find_spec("mpi4py") is not None
 pytestmark = [
     pytest.mark.toolchain,
+    pytest.mark.machine,
     pytest.mark.skipif(
         not HAS_MPI and os.environ.get("POLYOPT_REQUIRE_TOOLS") != "1",
         reason="mpirun or mpi4py is not installed",
