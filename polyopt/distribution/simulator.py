@@ -89,7 +89,7 @@ class Simulated:
         what = f"message {tag} of rank {rank}"
         arrived = lambda: bool(mail) and mail[0][0] <= time.monotonic()  # noqa: E731
         self._board.wait(self.rank, what, lambda: bool(mail), arrived)
-        message = mail.popleft()[1].copy()
+        message: Bytes = mail.popleft()[1].copy()
         if message.size != count:
             raise InternalError(
                 "PO0863",
