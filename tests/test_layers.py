@@ -107,13 +107,14 @@ LAYERS: dict[str, set[str]] = {
         "capture", "errors", "ir", "frontend", "schedule", "emit", "machine", "pipeline", "runtime",
         "targets",
     },
+    "textcheck": {"cregion", "errors", "ir", "report"},
     "random": {"errors", "ir"},
     "report": {*_COMPILER, "model", "schedule", "schedulefile", "transforms", "strategy"},
     "cli": {
         *_COMPILER, "offered", "settings", "", "frontend", "schedule", "schedulefile", "transforms",
         "targets", "pipeline", "runtime", "report", "api", "compiled", "artefact", "measuring",
         "model", "tuning", "proof", "numerics", "bounding", "emit", "files", "verifying", "cregion",
-        "explaining", "sizing",
+        "explaining", "sizing", "textcheck",
     },
 }  # fmt: skip
 STAGES = {
@@ -135,6 +136,7 @@ ISL = {
     "report",
     "frontend",
     "cli",
+    "textcheck",
 }
 ISL_FILES = {
     PACKAGE / "emit" / "lower_scop.py",

@@ -38,6 +38,8 @@ def find_artefacts(text: str) -> tuple[Path, ...]:
         beside = path.with_name(path.stem + SUFFIX)
         if not path.is_file():
             raise UsageError("PO0601", f"there is no file `{path}`")
+        if not beside.is_file() and path.suffix == ".c":
+            return ()
         if not beside.is_file():
             raise UsageError(
                 "PO0623",
@@ -46,6 +48,18 @@ def find_artefacts(text: str) -> tuple[Path, ...]:
             )
         return (beside,)
     return ()
+
+
+def is_foreign(text: str) -> bool:
+    """Tell whether a target is a C file without a certificate."""
+    return text.endswith(".c") and not find_artefacts(text)
+
+
+def check_text(text: str) -> tuple[Finding, ...]:
+    """Judge a C file by itself; raises PO0601, PO0622, PO0628."""
+    from polyopt.textcheck import judge_text
+
+    return judge_text(_text(Path(text)), text)
 
 
 def check_artefact(path: Path) -> tuple[Finding, ...]:

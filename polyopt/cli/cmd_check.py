@@ -12,7 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
-from polyopt.cli.artefacts import check_artefact, faults, find_artefacts
+from polyopt.cli.artefacts import (
+    check_artefact,
+    check_text,
+    faults,
+    find_artefacts,
+    is_foreign,
+)
 from polyopt.cli.console import (
     complain,
     has_colour,
@@ -122,8 +128,8 @@ def command(
 ) -> None:
     """Prove what is said of functions, files and artefacts, or refute it by an example.
 
-    TARGET is FILE.py:FUNC, FILE.py, a folder, or what `polyopt compile` wrote.  LOOP is a loop's
-    name, its line, or its name in a schedule.
+    TARGET is FILE.py:FUNC, FILE.py, a folder, what `polyopt compile` wrote, or any C file.
+    LOOP is a loop's name, its line, or its name in a schedule.
     """
     claims = Claims(parallel, fuse, schedule, steps)
     asked = _Asked(claims, types, parse_sizes(sizes), everything, compiled, repair)
@@ -172,14 +178,17 @@ def _joined(parts: Sequence[Report], seconds: float) -> Report:
 def _check(text: str, asked: _Asked) -> Iterator[Report]:
     """Yield what is found about one target, function by function."""
     certificates = find_artefacts(text)
-    if certificates:
+    if certificates or is_foreign(text):
         if asked.claims.any:
             raise UsageError(
                 "PO0607",
                 f"`{text}` is a compiled file; loops and steps are those of a function",
                 hint="write FILE.py:FUNCTION, or leave the claims out",
             )
-        yield Report(tuple(f for path in certificates for f in check_artefact(path)))
+        if certificates:
+            yield Report(tuple(f for path in certificates for f in check_artefact(path)))
+        else:
+            yield Report(check_text(text))
         return
     chosen = _chosen(text, asked)
     yield Report((), (), chosen.skipped)

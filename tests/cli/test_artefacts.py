@@ -7,6 +7,7 @@ import copy
 import importlib
 import json
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -178,8 +179,26 @@ def test_another_text_needs_another_digest(polyopt, out):
 def test_a_c_file_without_certificate(polyopt, out):
     (out / "heat.certificate.json").unlink()
     outcome = polyopt("check", "out/heat.c")
+    assert outcome.code == 1
+    assert (
+        "error[PO0628]: polyopt_heat:" in outcome.err
+    )  # judged as any C text: its vectors are not
+    (out / "heat.h").write_text("")
+    outcome = polyopt("check", "out/heat.h")
     assert outcome.code == 2
-    assert outcome.err.startswith("error[PO0623]: `out/heat.c` has no certificate")
+    assert outcome.err.startswith("error[PO0623]: `out/heat.h` has no certificate")
+
+
+def test_any_c_file(polyopt, tmp_path):
+    text = "void f(int n, double a[n]) { for (int i = 0; i < n; i++) a[i] = 0; }\n"
+    (tmp_path / "own.c").write_text(text)
+    outcome = polyopt("check", "own.c")
+    assert (outcome.code, outcome.out.count(": proven")) == (0, 2)
+    (tmp_path / "own.c").write_text(text.replace("i < n", "i <= n"))
+    outcome = polyopt("check", "own.c", "--format", "json")
+    assert outcome.code == 1
+    assert {"PO0625", "PO0629"} <= set(re.findall(r"PO0\d+", outcome.out))
+    assert polyopt("check", "own.c", "--parallel", "i").code == 2
 
 
 MALFORMED = (

@@ -110,10 +110,30 @@ COMMAND: dict[str, Entry] = {
         "polyopt check gemm.c, after a loop's bound in the certificate was changed",
         "compile the function again, with the version of polyopt that checks it",
     ),
+    "PO0625": Entry(
+        "C text accesses an element outside of its array",
+        "polyopt check f.c, with `for (int i = 0; i <= n; i++) a[i] = 0;` over `double a[n]`",
+        "shorten the loop, or declare the array as long as it is used",
+    ),
+    "PO0626": Entry(
+        "iterations of a parallel loop of C text share an element that one of them writes",
+        "polyopt check f.c, with `#pragma omp parallel for` at a loop of `a[i] = a[i - 1];`",
+        "make the variable private, a reduction, or leave the loop to one thread",
+    ),
     "PO0627": Entry(
         "an option that regions of C files do not have",
         "polyopt compile file.c --target cuda",
         "leave the option out",
+    ),
+    "PO0628": Entry(
+        "C text, or a piece of it, that cannot be judged",
+        "polyopt check f.c, with a `while` loop, or a subscript that is read from memory",
+        "give extents to array parameters, write loops that count; the message shows the piece",
+    ),
+    "PO0629": Entry(
+        "index arithmetic of C text leaves its integer type",
+        "polyopt check f.c, with `a[i * n + j]` for `int` counters and sizes",
+        "compute subscripts and counters in `int64_t`",
     ),
     "PO0630": Entry(
         "there is no assembly of a kernel for a device",

@@ -1,0 +1,238 @@
+"""Names of a C function, and integer expressions over them.
+
+In: nodes of expressions.  Out: `Expr` with the type that C computes them in.
+Refuses: what is not made of sizes, counters and integer operators (`Unread`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from polyopt.dataclass import dataclass, field
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Const,
+    Expr,
+    Select,
+    Unary,
+    UnaryOp,
+    integer,
+)
+from polyopt.ir.types import DType
+from polyopt.textcheck.nest import INT, Width
+from polyopt.textcheck.types import common, width_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+class Unread(Exception):
+    """A piece of text that is not understood; `node` is where."""
+
+    def __init__(self, node: Node, why: str) -> None:
+        super().__init__(why)
+        self.node, self.why = node, why
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A name that stands for an integer expression: a size, a counter, a constant."""
+
+    value: Expr
+    width: Width
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """A name that stands for a variable or an array, declared inside of `depth` loops."""
+
+    dims: tuple[Expr | None, ...]
+    depth: int
+
+
+Typed = tuple[Expr, Width]
+_ARITHMETIC = {"+": BinaryOp.ADD, "-": BinaryOp.SUB, "*": BinaryOp.MUL}
+_COMPARE = {op.value: op for op in CompareOp}
+_JOIN = {"&&": BinaryOp.AND, "||": BinaryOp.OR}
+_ZERO = integer(0)
+
+
+def text_of(node: Node) -> str:
+    """Return the text of a node."""
+    assert node.text is not None
+    return node.text.decode(errors="replace")
+
+
+def part(node: Node, name: str) -> Node:
+    """Return a field that the grammar says is there."""
+    found = node.child_by_field_name(name)
+    if found is None:
+        raise Unread(node, f"a {node.type} without {name}")
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Integers:
+    """Reads integer expressions; `note` is told each operation and its type."""
+
+    names: dict[str, Known | Memory]
+    functions: dict[str, Node]
+    note: Callable[[Node, Expr, Width], None]
+    open: tuple[str, ...] = field(default=())
+
+    def read(self, node: Node) -> Typed:  # noqa: C901 - one case per kind of expression
+        """Return an expression and its type; raises `Unread`."""
+        match node.type:
+            case "number_literal":
+                return _literal(node)
+            case "identifier":
+                known = self.names.get(text_of(node))
+                if isinstance(known, Known):
+                    return known.value, known.width
+                raise Unread(node, f"`{text_of(node)}` is found while the program runs")
+            case "parenthesized_expression":
+                return self.read(_only(node))
+            case "unary_expression":
+                return self._unary(node)
+            case "binary_expression":
+                return self._binary(node)
+            case "conditional_expression":
+                condition = self.condition(part(node, "condition"))
+                one, first = self.read(part(node, "consequence"))
+                two, second = self.read(part(node, "alternative"))
+                return Select(condition, one, two, DType.INT64), common(first, second)
+            case "cast_expression":
+                width = width_of(text_of(part(node, "type")).split())
+                if width is None:
+                    raise Unread(node, "a cast to another type than an integer's")
+                value, own = self.read(part(node, "value"))
+                if own.bits > width.bits or own.signed != width.signed:
+                    self.note(node, value, width)
+                return value, width
+            case "call_expression":
+                return self._call(node)
+            case _:
+                raise Unread(node, f"`{text_of(node)[:40]}` is no integer of sizes and counters")
+
+    def _unary(self, node: Node) -> Typed:
+        operator = text_of(part(node, "operator"))
+        if operator == "!":
+            holds = self.condition(part(node, "argument"))
+            return Select(holds, _ZERO, integer(1), DType.INT64), INT
+        value, width = self.read(part(node, "argument"))
+        width = common(width, width)
+        match operator:
+            case "-":
+                value = Unary(UnaryOp.NEG, value, DType.INT64)
+                self.note(node, value, width)
+                return value, width
+            case "+":
+                return value, width
+            case _:
+                raise Unread(node, f"`{operator}` of an integer")
+
+    def _binary(self, node: Node) -> Typed:
+        operator = text_of(part(node, "operator"))
+        if operator in _COMPARE or operator in _JOIN:
+            return Select(self.condition(node), integer(1), _ZERO, DType.INT64), INT
+        (a, one), (b, two) = (self.read(part(node, side)) for side in ("left", "right"))
+        width = common(one, two)
+        if operator in _ARITHMETIC:
+            value: Expr = Binary(_ARITHMETIC[operator], a, b, DType.INT64)
+            self.note(node, value, width)
+            return value, width
+        if operator in ("/", "%") and isinstance(b, Const) and int(str(b.value)) > 0:
+            return _divided(operator, a, b), width
+        raise Unread(node, f"`{operator}` of integers")
+
+    def condition(self, node: Node) -> Expr:
+        """Return a condition as a BOOL expression; raises `Unread`."""
+        if node.type == "parenthesized_expression":
+            return self.condition(_only(node))
+        if node.type == "unary_expression" and text_of(part(node, "operator")) == "!":
+            inner = self.condition(part(node, "argument"))
+            return Unary(UnaryOp.INVERT, inner, DType.BOOL)
+        if node.type == "binary_expression":
+            operator = text_of(part(node, "operator"))
+            left, right = part(node, "left"), part(node, "right")
+            if operator in _JOIN:
+                both = self.condition(left), self.condition(right)
+                return Binary(_JOIN[operator], *both, DType.BOOL)
+            if operator in _COMPARE:
+                (a, one), (b, two) = self.read(left), self.read(right)
+                width = common(one, two)
+                for side, value, own in ((left, a, one), (right, b, two)):
+                    if own.signed and not width.signed:
+                        self.note(side, value, width)
+                return Compare(_COMPARE[operator], a, b)
+        if node.type in ("true", "false"):
+            return Const(node.type == "true", DType.BOOL)
+        value, _ = self.read(node)
+        return Compare(CompareOp.NE, value, _ZERO)
+
+    def _call(self, node: Node) -> Typed:
+        """Return what a function of the file computes that is one `return`."""
+        name = text_of(part(node, "function"))
+        definition = self.functions.get(name)
+        if definition is None or name in self.open:
+            raise Unread(node, f"`{name}` may return any integer")
+        given = [self.read(one) for one in part(node, "arguments").named_children]
+        head, result = one_return(definition)
+        width = width_of(text_of(part(definition, "type")).split())
+        if result is None or width is None or len(head) != len(given):
+            raise Unread(node, f"`{name}` is more than one `return` of an integer")
+        names: dict[str, Known | Memory] = {}
+        for (parameter, own), (value, passed) in zip(head, given, strict=True):
+            if passed.bits > own.bits or passed.signed != own.signed:
+                self.note(node, value, own)
+            names[parameter] = Known(value, own)
+        inner = Integers(names, self.functions, lambda *_: None, (*self.open, name))
+        return inner.read(result)[0], width
+
+
+def one_return(function: Node) -> tuple[list[tuple[str, Width]], Node | None]:
+    """Return the integer parameters of a function that is one `return`, and what it returns."""
+    head = []
+    for parameter in part(part(function, "declarator"), "parameters").named_children:
+        words = text_of(parameter).split()
+        width = width_of(words[:-1])
+        if width is None or not words[-1].isidentifier():
+            return [], None
+        head.append((words[-1], width))
+    body = [child for child in part(function, "body").named_children if child.type != "comment"]
+    if len(body) != 1 or body[0].type != "return_statement" or not body[0].named_children:
+        return [], None
+    return head, body[0].named_children[0]
+
+
+def _only(node: Node) -> Node:
+    inside = [child for child in node.named_children if child.type != "comment"]
+    if len(inside) != 1:
+        raise Unread(node, "parentheses around more than one expression")
+    return inside[0]
+
+
+def _literal(node: Node) -> Typed:
+    text = text_of(node).lower()
+    digits = text.rstrip("ul")
+    try:
+        value = int(digits, 8 if digits.startswith("0") and digits.isdecimal() else 0)
+    except ValueError:
+        raise Unread(node, "no integer") from None
+    suffix = text[len(digits) :]
+    signed = "u" not in suffix
+    fits = Width(32, signed)
+    return integer(value), fits if "l" not in suffix and value <= fits.most else Width(64, signed)
+
+
+def _divided(operator: str, a: Expr, b: Const) -> Expr:
+    """Return C's quotient or remainder, which round towards zero."""
+    op = BinaryOp.FLOORDIV if operator == "/" else BinaryOp.MOD
+    away = Unary(UnaryOp.NEG, a, DType.INT64)
+    below = Unary(UnaryOp.NEG, Binary(op, away, b, DType.INT64), DType.INT64)
+    whole = Binary(op, a, b, DType.INT64)
+    return Select(Compare(CompareOp.GE, a, _ZERO), whole, below, DType.INT64)
