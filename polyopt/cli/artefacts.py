@@ -11,6 +11,7 @@ from pathlib import Path
 
 from polyopt.artefact import (
     MAX_BYTES,
+    PROOF_BUDGET,
     SUFFIX,
     Artefact,
     digest_of,
@@ -19,12 +20,14 @@ from polyopt.artefact import (
     proven_again,
     read_artefact,
 )
-from polyopt.errors import BudgetError, Loc, PolyoptError, UsageError
+from polyopt.errors import BudgetError, Loc, PolyoptError, ToolchainError, UsageError
 from polyopt.files import read_regular
+from polyopt.ir.affine import quota
 from polyopt.ir.source import Source
 from polyopt.ir.target import TARGETS
 from polyopt.proof import Certificate
 from polyopt.report.findings import Finding, Verdict
+from polyopt.textcheck.tokens import is_same
 
 
 def find_artefacts(text: str) -> tuple[Path, ...]:
@@ -71,7 +74,7 @@ def check_artefact(path: Path) -> tuple[Finding, ...]:
         printed = emitted(artefact, path.name)
     except PolyoptError as error:
         return (_failed(name, "the certificate can be read", path, error, started),)
-    found = [_same_text(artefact, path, printed.text, started)]
+    found = [_same_text(artefact, path, printed.text, started), *_read_back(artefact, path)]
     header = path.with_name(f"{name}.h")
     if isinstance(printed, Source) and header.is_file():
         found += _same_file(artefact.function, header, printed.header)
@@ -84,7 +87,7 @@ def _same_text(artefact: Artefact, path: Path, printed: str, started: float) -> 
     beside = path.with_name(name + TARGETS[artefact.language].suffix)
     claim = f"`{beside.name}` is the text of the certified loops"
     text = _text(beside) if beside.is_file() else None
-    if text is not None and text != printed:
+    if text is not None and text != printed and not is_same(text, printed):
         return _failed(artefact.function, claim, beside, _differs(beside, printed, text), started)
     if artefact.digest != digest_of(printed):
         error = UsageError(
@@ -98,9 +101,38 @@ def _same_text(artefact: Artefact, path: Path, printed: str, started: float) -> 
     return Finding(artefact.function, claim, Verdict.PROVEN, seconds=seconds, for_all=False)
 
 
+def _read_back(artefact: Artefact, path: Path) -> list[Finding]:
+    """Judge that the text, read by a parser, has the iterations and accesses of the loops.
+
+    Nothing is found where the parser is not installed, or where the text is more than it reads.
+    """
+    from polyopt.textcheck.comparing import Uncompared, difference
+
+    started = time.perf_counter()
+    beside = path.with_name(path.name.removesuffix(SUFFIX) + TARGETS[artefact.language].suffix)
+    if artefact.language != "c" or not beside.is_file():
+        return []
+    claim = f"`{beside.name}`, read back, runs the iterations and accesses of the certified loops"
+    try:
+        with quota(PROOF_BUDGET):
+            found = difference(artefact.loops, _text(beside), str(beside))
+    except (Uncompared, BudgetError, ToolchainError):
+        return []
+    if found is None:
+        seconds = time.perf_counter() - started
+        return [Finding(artefact.function, claim, Verdict.PROVEN, seconds=seconds)]
+    error = UsageError(
+        "PO0623",
+        f"`{beside.name}` is not what was certified: {found.what}",
+        loc=found.loc,
+        hint="compile the function again; a text that was changed by hand is not proven",
+    )
+    return [_failed(artefact.function, claim, beside, error, started)]
+
+
 def _same_file(function: str, path: Path, printed: str) -> list[Finding]:
     text = _text(path)
-    if text == printed:
+    if text == printed or is_same(text, printed):
         return []
     error = _differs(path, printed, text)
     return [_failed(function, f"`{path.name}` is the header of the certified loops", path, error)]

@@ -37,14 +37,17 @@ INT, LONG = Width(32), Width(64)
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A loop; `conditions` hold of the iterator in the body.
+    """A loop; `conditions` hold of the iterator in the body, which goes up or down by `step`.
 
-    `shared_out`: iterations may run at the same time, but for the names in `private`.
+    `shared_out`: iterations may run at the same time, but for the names in `private`; `lanes`: as
+    lanes of a vector.
     """
 
     iter: str
     conditions: tuple[Expr, ...]
+    step: int
     shared_out: bool
+    lanes: bool
     private: frozenset[str]
     node: Node
 
@@ -86,7 +89,10 @@ class Arithmetic:
 
 @dataclass(frozen=True, eq=False)
 class Function:
-    """What a function does; `unread` are pieces that nothing is known of, and why."""
+    """What a function does; `unread` are pieces that nothing is known of, and why.
+
+    `calls` are the functions of the file that are read where they are called.
+    """
 
     name: str
     params: dict[str, Width]
@@ -94,4 +100,5 @@ class Function:
     accesses: tuple[Access, ...]
     arithmetic: tuple[Arithmetic, ...]
     unread: tuple[tuple[Node, str], ...]
+    calls: frozenset[str]
     node: Node

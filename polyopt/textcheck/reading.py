@@ -14,36 +14,32 @@ from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Iter, Pa
 from polyopt.ir.expr import integer as number
 from polyopt.ir.types import DType
 from polyopt.textcheck.nest import Access, Arithmetic, Function, Loop, Place, Width
+from polyopt.textcheck.pragmas import (
+    IGNORED,
+    PARALLEL,
+    PURE,
+    SIMD,
+    assigned,
+    guard_of,
+    private_of,
+    walk,
+)
 from polyopt.textcheck.scope import Integers, Known, Memory, Unread, part, text_of
 from polyopt.textcheck.types import declared, width_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_PURE = re.compile(
-    r"(?:f?abs|sqrt|cbrt|exp2?|expm1|log(?:2|10|1p)?|a?(?:sin|cos|tan)h?|atan2|pow|fmin|fmax|fma|"
-    r"fmod|floor|ceil|trunc|rint|round|hypot|copysign|erfc?|[lt]gamma)[fl]?"
-)
-_PARALLEL = re.compile(r"omp\s+parallel\s+for\b(.*)", re.DOTALL)
-_CLAUSE = re.compile(r"(\w+)\s*\(([^()]*)\)")
-_OWN = frozenset(("private", "firstprivate", "lastprivate", "linear", "reduction"))
-_IGNORED = re.compile(
-    r"(?:omp\s+simd\b.*|GCC\s.*|clang\s.*|STDC\s.*|scop|endscop|ivdep|unroll\b.*|once)", re.DOTALL
-)
-
 
 def functions_of(root: Node) -> Iterator[Function]:
     """Yield the functions that have loops, from first to last."""
-    found = {text_of(_name(n)): n for n in _walk(root) if n.type == "function_definition"}
+    found = {text_of(_name(n)): n for n in walk(root) if n.type == "function_definition"}
     for name, node in found.items():
-        if any(inner.type in ("for_statement", "while_statement") for inner in _walk(node)):
+        inside = list(walk(node))
+        called = {text_of(part(n, "function")) for n in inside if n.type == "call_expression"}
+        loops = ("for_statement", "while_statement")
+        if any(n.type in loops for n in inside) or called & found.keys() - {name}:
             yield Reader(name, node, found, _macros(root)).function()
-
-
-def _walk(node: Node) -> Iterator[Node]:
-    yield node
-    for child in node.children:
-        yield from _walk(child)
 
 
 def _name(function: Node) -> Node:
@@ -56,7 +52,7 @@ def _name(function: Node) -> Node:
 def _macros(root: Node) -> dict[str, Known | Memory]:
     """Return the names that are defined as integers."""
     found: dict[str, Known | Memory] = {}
-    for node in _walk(root):
+    for node in walk(root):
         if node.type == "preproc_def":
             value = node.child_by_field_name("value")
             text = "" if value is None else text_of(value).strip().strip("()")
@@ -78,26 +74,28 @@ class Reader:
     accesses: list[Access] = field(default_factory=list)
     arithmetic: list[Arithmetic] = field(default_factory=list)
     unread: list[tuple[Node, str]] = field(default_factory=list)
-    renamed: list[str] = field(default_factory=list)
+    renamed: set[tuple[str, str]] = field(default_factory=set)
+    calls: list[str] = field(default_factory=list)
 
     def function(self) -> Function:
         """Return what the function does."""
         top = Place((), (), True)
         self._parameters(top)
         self.block(part(self.node, "body"), top, self.names)
-        used = [*self.renamed, *{access.array for access in self.accesses}]
-        for name in {name for name in self.renamed if used.count(name) > 1}:
+        arrays = [name for name, _ in self.renamed]
+        used = [*arrays, *{access.array for access in self.accesses}]
+        for name in {name for name in arrays if used.count(name) > 1}:
             self.unread.append((_name(self.node), f"`{name}` is used by several names"))
         return Function(
             self.name, self.params, self.extents, tuple(self.accesses), tuple(self.arithmetic),
-            tuple(self.unread), self.node,
+            tuple(self.unread), frozenset(self.calls), self.node,
         )  # fmt: skip
 
     def _parameters(self, place: Place) -> None:
         node = part(self.node, "declarator")
         while node.type != "function_declarator":
             node = part(node, "declarator")
-        written = _assigned(part(self.node, "body"))
+        written = assigned(part(self.node, "body"))
         for one in part(node, "parameters").named_children:
             inner = one.child_by_field_name("declarator")
             found = None if inner is None else declared(inner)
@@ -162,7 +160,7 @@ class Reader:
             self.unread.append((node, "the preprocessor decides what is here"))
             return before
         text = " ".join(text_of(argument).replace("\\\n", " ").split())
-        if _IGNORED.fullmatch(text):
+        if IGNORED.fullmatch(text):
             return before
         if before:
             self.unread.append((node, "two pragmas of one statement"))
@@ -180,8 +178,9 @@ class Reader:
     def _statement(  # noqa: C901 - one case per kind of statement
         self, node: Node, place: Place, names: dict[str, Known | Memory], pragma: str
     ) -> None:
-        guard = _guard(pragma)
-        if pragma and not guard and not (node.type == "for_statement" and _PARALLEL.match(pragma)):
+        guard = guard_of(pragma)
+        known = PARALLEL.match(pragma) or SIMD.match(pragma)
+        if pragma and not guard and not (node.type == "for_statement" and known):
             raise Unread(node, f"`#pragma {pragma[:40]}` is not understood")
         match node.type:
             case "compound_statement":
@@ -215,7 +214,7 @@ class Reader:
         words = text_of(part(node, "type")).split()
         others = [text_of(c) for c in node.named_children if c.type == "type_qualifier"]
         width = width_of([*words, *others])
-        written = _assigned(part(self.node, "body"))
+        written = assigned(part(self.node, "body"))
         for child in node.children_by_field_name("declarator"):
             found = declared(child)
             if found is None:
@@ -233,8 +232,10 @@ class Reader:
                         names[found.name] = Known(value, width)
                         continue
             elif found.value is not None and found.value.type == "cast_expression":
-                inside = [text_of(n) for n in _walk(part(found.value, "value"))]
-                self.renamed.extend(n for n in inside if isinstance(names.get(n), Memory))
+                inside = [text_of(n) for n in walk(part(found.value, "value"))]
+                self.renamed.update(
+                    (n, found.name) for n in inside if isinstance(names.get(n), Memory)
+                )
             elif found.value is not None:
                 self.effects(found.value, place, names, "")
             self._memory(found.name, found.dims, place, names)
@@ -277,14 +278,15 @@ class Reader:
             Compare(CompareOp.LE, counter, high),
             *((Compare(CompareOp.EQ, rest, number(0)),) if abs(step) > 1 else ()),
         )
-        clauses = _PARALLEL.match(pragma)
-        private = frozenset({name}) if clauses is None else _private(clauses[1]) | {name}
+        clauses = PARALLEL.match(pragma)
+        private = frozenset({name}) if clauses is None else private_of(clauses[1]) | {name}
         if clauses is not None and "collapse" in clauses[1]:
             raise Unread(node, "`collapse` is not understood")
         body = part(node, "body")
-        if name in _assigned(body):
+        if name in assigned(body):
             raise Unread(node, f"the loop sets its counter `{name}`")
-        loop = Loop(own, conditions, clauses is not None, private, node)
+        lanes = SIMD.match(pragma) is not None
+        loop = Loop(own, conditions, step, clauses is not None, lanes, private, node)
         inside = Place((*place.loops, loop), place.conditions, place.exact)
         passed = Binary(BinaryOp.ADD, counter, number(step), DType.INT64)
         self.arithmetic.append(Arithmetic(passed, width, inside, part(node, "update")))
@@ -313,7 +315,7 @@ class Reader:
     def _widths(self) -> dict[str, Width]:
         """Return the types of the integer variables that the function declares."""
         found = {}
-        for node in _walk(self.node):
+        for node in walk(self.node):
             if node.type == "declaration":
                 width = width_of(text_of(part(node, "type")).split())
                 for child in node.children_by_field_name("declarator"):
@@ -343,7 +345,7 @@ class Reader:
             left, right = right, left
             operator = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(operator, operator)
         wanted = ("<", "<=") if step > 0 else (">", ">=")
-        words = {text_of(inner) for inner in _walk(right) if inner.type == "identifier"}
+        words = {text_of(inner) for inner in walk(right) if inner.type == "identifier"}
         if text_of(left) != name or operator not in wanted or name in words:
             raise Unread(condition, f"the loop does not compare `{name}` with a bound")
         bound, _ = read.read(right)
@@ -361,11 +363,11 @@ class Reader:
             case "assignment_expression":
                 target = part(node, "left")
                 self.effects(part(node, "right"), place, names, guard)
-                self._element(target, place, names, guard, write=True)
                 if text_of(part(node, "operator")) != "=":
                     self._element(target, place, names, guard, write=False)
+                self._element(target, place, names, guard, write=True)
             case "update_expression":
-                for write in (True, False):
+                for write in (False, True):
                     self._element(part(node, "argument"), place, names, guard, write=write)
             case "subscript_expression" | "identifier":
                 self._element(node, place, names, guard, write=False)
@@ -388,13 +390,55 @@ class Reader:
     ) -> None:
         name = text_of(part(node, "function"))
         given = part(node, "arguments").named_children
+        definition = self.functions.get(name)
+        if definition is not None and text_of(part(definition, "type")) == "void":
+            self._inside(name, definition, given, place, names)
+            return
         try:
             self._integers(place, names, note=False).read(node)
         except Unread:
-            if not _PURE.fullmatch(name):
+            if not PURE.fullmatch(name):
                 raise Unread(node, f"`{name}` may read and write anything") from None
         for one in given:
             self.effects(one, place, names, guard)
+
+    def _inside(
+        self,
+        name: str,
+        definition: Node,
+        given: list[Node],
+        place: Place,
+        names: dict[str, Known | Memory],
+    ) -> None:
+        """Read a function's body where it is called, its parameters standing for what is passed."""
+        if self.calls.count(name) > 0:
+            raise Unread(definition, f"`{name}` is called in several places")
+        self.calls.append(name)
+        head = part(definition, "declarator")
+        while head.type != "function_declarator":
+            head = part(head, "declarator")
+        own: dict[str, Known | Memory] = dict(self.names)
+        parameters = part(head, "parameters").named_children
+        written = assigned(part(definition, "body"))
+        if len(parameters) != len(given):
+            raise Unread(definition, f"`{name}` is called with other arguments than it has")
+        for one, value in zip(parameters, given, strict=True):
+            inner = one.child_by_field_name("declarator")
+            found = None if inner is None else declared(inner)
+            width = width_of(text_of(one).replace("*", " ").split())
+            if found is None or found.name in written:
+                raise Unread(one, f"a parameter of `{name}` is not understood")
+            if not found.dims and width is not None:
+                number_, passed = self._integers(place, names).read(value)
+                if passed.bits > width.bits or passed.signed != width.signed:
+                    self.arithmetic.append(Arithmetic(number_, width, place, value))
+                own[found.name] = Known(number_, width)
+            else:
+                memory = names.get(text_of(value))
+                if not isinstance(memory, Memory) or text_of(value) != found.name:
+                    raise Unread(value, f"`{name}` has another name for an array")
+                own[found.name] = memory
+        self.block(part(definition, "body"), place, own)
 
     def _element(
         self, node: Node, place: Place, names: dict[str, Known | Memory], guard: str, *, write: bool
@@ -437,28 +481,3 @@ class Reader:
         guard: str,
     ) -> None:
         self.accesses.append(Access(name, index, write, known.depth, guard, place, node))
-
-
-def _assigned(node: Node) -> set[str]:
-    """Return the variables that a piece of text sets."""
-    found = set()
-    for inner in _walk(node):
-        if inner.type in ("assignment_expression", "update_expression"):
-            target = inner.child_by_field_name("left") or inner.child_by_field_name("argument")
-            if target is not None and target.type == "identifier":
-                found.add(text_of(target))
-    return found
-
-
-def _guard(pragma: str) -> str:
-    match = re.match(r"omp\s+(atomic|critical)\b\s*(?:update\b)?\s*(?:\((\w+)\))?\s*$", pragma)
-    return "" if match is None else f"{match[1]} {match[2] or ''}"
-
-
-def _private(clauses: str) -> frozenset[str]:
-    return frozenset(
-        name.strip()
-        for kind, names in _CLAUSE.findall(clauses)
-        if kind in _OWN
-        for name in names.rpartition(":")[2].split(",")
-    )

@@ -20,6 +20,7 @@ from polyopt.emit import emit_c
 from polyopt.errors import PolyoptError
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.record import decode
+from polyopt.textcheck.tokens import is_same
 
 SOURCE = """\
 def heat(u, v):
@@ -93,12 +94,16 @@ def test_one_changed_byte_is_refused(polyopt, out, name):
     path = out / name
     text = path.read_bytes()
     draw = random.Random(7)
-    for _ in range(12):
+    for _ in range(16):
         at = draw.randrange(len(text))
         while text[at : at + 1].isspace():  # JSON may be laid out in any way
             at = draw.randrange(len(text))
-        path.write_bytes(text[:at] + bytes([text[at] ^ 1]) + text[at + 1 :])
+        changed = text[:at] + bytes([text[at] ^ 1]) + text[at + 1 :]
+        path.write_bytes(changed)
         codes = refused(polyopt)
+        if not name.endswith(".json") and is_same(changed.decode("latin-1"), text.decode()):
+            assert codes == []  # a letter of a comment
+            continue
         assert codes, (at, text[max(0, at - 20) : at + 20])
         assert set(codes) <= {"PO0622", "PO0623"}
     path.write_bytes(text)

@@ -1,0 +1,58 @@
+"""What single statements and pragmas of C say: variables that are set, OpenMP's clauses.
+
+In: nodes, the text of a pragma.  Out: names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from polyopt.textcheck.scope import text_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+PURE = re.compile(
+    r"(?:f?abs|sqrt|cbrt|exp2?|expm1|log(?:2|10|1p)?|a?(?:sin|cos|tan)h?|atan2|pow|fmin|fmax|fma|"
+    r"fmod|floor|ceil|trunc|rint|round|hypot|copysign|erfc?|[lt]gamma)[fl]?"
+)
+PARALLEL = re.compile(r"omp\s+parallel\s+for\b(.*)", re.DOTALL)
+SIMD = re.compile(r"omp\s+(?:parallel\s+for\s+)?simd\b(.*)", re.DOTALL)
+_CLAUSE = re.compile(r"(\w+)\s*\(([^()]*)\)")
+_OWN = frozenset(("private", "firstprivate", "lastprivate", "linear", "reduction"))
+IGNORED = re.compile(
+    r"(?:GCC\s.*|clang\s.*|STDC\s.*|scop|endscop|ivdep|unroll\b.*|once)", re.DOTALL
+)
+
+
+def walk(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.children:
+        yield from walk(child)
+
+
+def assigned(node: Node) -> set[str]:
+    """Return the variables that a piece of text sets."""
+    found = set()
+    for inner in walk(node):
+        if inner.type in ("assignment_expression", "update_expression"):
+            target = inner.child_by_field_name("left") or inner.child_by_field_name("argument")
+            if target is not None and target.type == "identifier":
+                found.add(text_of(target))
+    return found
+
+
+def guard_of(pragma: str) -> str:
+    match = re.match(r"omp\s+(atomic|critical)\b\s*(?:update\b)?\s*(?:\((\w+)\))?\s*$", pragma)
+    return "" if match is None else f"{match[1]} {match[2] or ''}"
+
+
+def private_of(clauses: str) -> frozenset[str]:
+    return frozenset(
+        name.strip()
+        for kind, names in _CLAUSE.findall(clauses)
+        if kind in _OWN
+        for name in names.rpartition(":")[2].split(",")
+    )
