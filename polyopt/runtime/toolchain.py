@@ -77,7 +77,14 @@ def compiler_command(requested: str | None = None) -> tuple[str, ...]:
     for text in (requested, setting("cc"), os.environ.get("CC")):
         if text is None or not text.strip():
             continue
-        words = shlex.split(text)
+        try:
+            words = shlex.split(text)
+        except ValueError as error:
+            raise ToolchainError(
+                "PO0505",
+                f"the compiler `{text}` is no command: {error}",
+                hint="name the program alone: `gcc`",
+            ) from None
         if any(word.startswith(("-", "@")) for word in words):
             raise ToolchainError(
                 "PO0505",
