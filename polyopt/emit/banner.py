@@ -42,8 +42,9 @@ def signed_banner(fn: LoopFunction, version: str, origin: str) -> str:
     source = f" from {origin}" if origin else ""
     lines = [f"{plain(fn.name)}: generated{source} by {by}.", *OWNER]
     if fn.trace:
-        steps = "; ".join(plain(step) for step in fn.trace)
+        steps = "; ".join(plain(step).replace(" ", BLANK) for step in fn.trace)
         folded = textwrap.wrap(steps, 90, break_long_words=False, break_on_hyphens=False)
+        folded = [line.replace(BLANK, " ") for line in folded]  # lines that can be copied back
         lines += ["", "Schedule (each step proven):", *(f"    {line}" for line in folded)]
         if len(folded) > MOST_LINES:
             steps = (
@@ -52,6 +53,8 @@ def signed_banner(fn: LoopFunction, version: str, origin: str) -> str:
             lines[-len(folded) - 1 :] = [steps, f"{plain(fn.name)}.schedule.txt."]
     return comment(lines)
 
+
+BLANK = "\x1f"  # in a step, where no line ends
 
 MOST_LINES = 4
 """Lines of a schedule that stand in the text itself."""
