@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from polyopt.schedule import fusible_products as fusible_products
     from polyopt.schedule import inplace as inplace
     from polyopt.schedule import large_parts as large_parts
+    from polyopt.schedule import masked_terms as masked_terms
     from polyopt.schedule import powers as powers
     from polyopt.schedule import reciprocals as reciprocals
     from polyopt.schedule import reductions as reductions
@@ -45,6 +46,7 @@ else:
             "fusible_products": "",
             "inplace": "",
             "large_parts": "",
+            "masked_terms": "",
             "powers": "",
             "reciprocals": "",
             "reductions": "",
