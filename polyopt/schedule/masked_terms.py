@@ -2,7 +2,7 @@
 
 In: a Program with reassociable reductions.  Out: sums without the terms that a mask makes zero,
 maxima without those it makes minus infinity, and temporaries without the elements that only such
-terms read: causal attention computes half of its scores, `np.tril(a) @ b` half of its products.
+terms read: causal attention computes half of its scores, `(a * mask) @ b` half of its products.
 A term counts as zero where finite operands make it so: zero times anything, zero divided by
 anything, and `exp(-inf - top)` with `top` the maximum of a row in which the mask leaves an element.
 Rows that are masked as a whole keep their terms.
