@@ -26,6 +26,7 @@ from polyopt.frontend.program.regions import Former, Known, used_params
 from polyopt.frontend.program.renaming import Renaming, renamed_draft, renamed_mark
 from polyopt.frontend.program.repeated_checks import without_repeated_checks
 from polyopt.frontend.program.statement_domains import scope_exprs, size_context
+from polyopt.frontend.program.unread_instances import without_unread_instances
 from polyopt.frontend.values.values import Buffer, Index
 from polyopt.ir.affine import condition_set, param_space
 from polyopt.ir.choice import chosen
@@ -44,7 +45,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.linear import normalize
 from polyopt.ir.names import params_of
-from polyopt.ir.program import Parts
+from polyopt.ir.program import Part, Parts
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.ir.source import Check, Fault
 from polyopt.never import assert_never
@@ -199,6 +200,8 @@ def finish(b: Builder, rename: Renaming, found: Alive, params: tuple[str, ...]) 
     parts = former.parts([*drafts, *marks], Known(params, context))
     if is_static and not parts:
         parts = (Scop(params, context, arrays, ()),)
+    if is_static:
+        parts = tuple(map(_needed, parts))
     return Finished(parts, arrays, checks, tuple(b.faults))
 
 
@@ -308,6 +311,13 @@ def _statement(name: str, draft: Draft, piece: Piece) -> Statement:
         loops=tuple(loop.loc for loop in draft.scope.loops),
         written=draft.written,
     )
+
+
+def _needed(part: Part) -> Part:
+    """Return a program's only part without what nothing reads."""
+    if not isinstance(part, Scop):
+        return part
+    return replace(part, statements=without_unread_instances(part.statements, part.arrays))
 
 
 def _used(drafts: Sequence[Draft], marks: Sequence[Mark]) -> set[str]:
