@@ -12,6 +12,7 @@ from polyopt.late import names_of
 if TYPE_CHECKING:
     from polyopt.strategy import (
         borders,
+        element_sums,
         gpu,
         lane_accesses,
         loop_privatization,
@@ -27,6 +28,7 @@ else:
         {
             "auto": "auto_schedule",
             "borders": "",
+            "element_sums": "",
             "gpu": "",
             "lane_accesses": "",
             "loop_privatization": "",
@@ -40,6 +42,7 @@ else:
 __all__ = [
     "auto_schedule",
     "borders",
+    "element_sums",
     "gpu",
     "lane_accesses",
     "loop_privatization",

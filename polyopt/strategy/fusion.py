@@ -13,6 +13,7 @@ from itertools import combinations, islice, takewhile
 
 import islpy as isl
 
+from polyopt import strategy
 from polyopt.ir.expr import Call, is_function, walk
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Statement
@@ -180,7 +181,8 @@ def fuse(
         parts = zip(joint.members, one.members, two.members, strict=False)
         if all(j.coincident or not (a.coincident or b.coincident) for j, a, b in parts):
             return fused
-    return None
+    inner = common == 1 and _is_inside(schedule.tree, first)
+    return strategy.element_sums.join_sum(schedule, first, second, moves) if inner else None
 
 
 def _fuse_around(schedule: Schedule, first: str, second: str) -> Schedule | None:

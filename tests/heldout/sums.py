@@ -206,7 +206,45 @@ def volumes(v: po.f32["X+2,Y+2,Z+2"], w: po.f32["C,3,3,3"], out: po.f32["C,X,Y,Z
                                 out[c, x, y, z] += v[x + i, y + j, z + k] * w[c, i, j, k]
 
 
+def attraction(x: po.f64["N"], y: po.f64["N"], q: po.f64["N"], reach: float, out: po.f64["N"]):
+    for i in range(x.shape[0]):
+        pull = 0.0
+        for j in range(x.shape[0]):
+            dx = x[i] - x[j]
+            dy = y[i] - y[j]
+            d = q[j] + dx * dx + dy * dy
+            if i != j and d < reach:
+                w = d / (0.1 + d)
+                pull += w * w * dx + w * dy
+        out[i] = pull
+
+
+def hinge(A: po.f32["N,D"], c: po.f32["D"], w: po.f32["D"], out: po.f32["N"]):
+    for n in range(A.shape[0]):
+        loss = np.float32(0)
+        for d in range(A.shape[1]):
+            gap = A[n, d] * w[d] - c[d]
+            if gap > 0:
+                scaled = gap * gap - np.float32(0.5) * gap
+                loss += scaled * gap + scaled * scaled
+        out[n] = loss
+
+
+def below_line(P: po.f64["R,C"], slope: po.f64["R"], area: po.f64["R"]):
+    for r in range(P.shape[0]):
+        total = 0.0
+        for k in range(P.shape[1]):
+            high = P[r, k] - slope[r] * P[0, k]
+            square = high * high * high
+            if high < 0.5:
+                total += square * high + square * square
+        area[r] = total
+
+
 PROGRAMS = (
+    HeldOut(attraction, ("element_sums",), {"N": 43}),
+    HeldOut(hinge, ("element_sums",), {"N": 37, "D": 53}),
+    HeldOut(below_line, ("element_sums",), {"R": 35, "C": 47}),
     HeldOut(scores, ("sums",), {"N": 37, "M": 53}, fp="strict"),
     HeldOut(moments, ("order", "sums"), {"T": 61, "C": 39}),
     HeldOut(sum_of_distances, ("sums",), {"N": 47, "D": 35}, fp="strict"),
