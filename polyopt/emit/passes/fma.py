@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from polyopt.dataclass import replace
 from polyopt.ir.expr import Call, Expr, MathFunc, Unary, UnaryOp, children, with_children
-from polyopt.ir.loops import Assign, For, LoopFunction, LoopKind, Node
+from polyopt.ir.loops import Assign, Declare, For, LoopFunction, LoopKind, Node, SetLocal
 from polyopt.ir.nodes import map_inner
 from polyopt.ir.sums import SignedProduct, added_products, adds_product, sums_inside
 
@@ -26,6 +26,9 @@ def contract(fn: LoopFunction) -> LoopFunction:
         if isinstance(node, Assign):
             stays = node.is_atomic or not node.target.dtype.is_float
             return node if stays else replace(node, value=_value(fn, node))
+        if isinstance(node, Declare | SetLocal):
+            fuses = node.statement in fn.fusible and node.dtype.is_float
+            return replace(node, value=_inside(node.value)) if fuses else node
         if isinstance(node, For) and node.kind is LoopKind.MATRIX:
             return node
         return map_inner(node, renewed)

@@ -8,19 +8,27 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.building import compile_stages
 from polyopt.emit.lower import lower
 from polyopt.emit.passes.fma import contract
 from polyopt.emit.passes.rewriting import bottom_up
-from polyopt.ir.expr import Call, MathFunc, walk
-from polyopt.ir.loops import Assign, LoopFunction, SetLocal
+from polyopt.frontend import infer_types
+from polyopt.ir.expr import Call, Expr, MathFunc, walk
+from polyopt.ir.loops import Assign, Declare, LoopFunction, SetLocal
 from polyopt.ir.nodes import all_nodes
+from polyopt.ir.showing import show
+from polyopt.machine import Machine
 from polyopt.numerics import Exactness
 from polyopt.proof import certify
 from polyopt.schedule import reductions, source_schedule
 from polyopt.schedule.fusible_products import with_fusible_products
+from polyopt.targets import Options
+from tests.heldout.sums import attraction
 from tests.oracle.enumerate import enumerate_kernel
 from tests.oracle.symbolic import lanes_of
 from tests.unit.proof.edits import program_of
+
+MACHINE = Machine(cores=2, vector_bytes=32)
 
 # ruff: noqa: F821, UP037 - sizes are named by strings
 
@@ -135,6 +143,10 @@ def fused(function: LoopFunction) -> bool:
     return any(isinstance(p, Call) and p.func is MathFunc.FMA for v in values for p in walk(v))
 
 
+def _adds_once(value: Expr) -> bool:
+    return any(isinstance(part, Call) and part.func is MathFunc.FMA for part in walk(value))
+
+
 def widest_fused(function: LoopFunction) -> int:
     values = (n.value for n in all_nodes(function.body) if isinstance(n, Assign | SetLocal))
     parts = (part for value in values for part in walk(value))
@@ -149,6 +161,17 @@ def test_which_updates_fuse(func, fuses):
     (statement,) = reassociated(program_of(func)).scop.statements
     assert statement.fuses is fuses
     assert not statement.is_reassociable
+
+
+@pytest.mark.parametrize(("fp", "fuses"), [("reassociate", True), ("strict", False)])
+def test_a_sum_kept_in_a_local_rounds_once(fp, fuses):
+    """The loop that uses a number keeps it in a register, as a declaration."""
+    options = Options().changed({"fp": fp})
+    stages = compile_stages(attraction, infer_types(attraction), options, MACHINE)
+    found = [n for n in all_nodes(stages.loops.body) if isinstance(n, Declare | SetLocal)]
+    squares = [node.value for node in found if "x[i]" in show(node.value)]
+    assert squares
+    assert any(_adds_once(value) for value in squares) is fuses
 
 
 @pytest.mark.parametrize("func", [triangle, eliminated])
