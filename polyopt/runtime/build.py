@@ -17,6 +17,7 @@ import sys
 import sysconfig
 import time
 from collections.abc import Iterator
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import TypeAlias
 
@@ -118,8 +119,8 @@ def library_key(texts: Texts, compiler: Compiler) -> str:
 
 def python_abi() -> list[str]:
     """Return what decides whether an extension module fits this interpreter."""
-    suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    return [sys.implementation.cache_tag or "", hex(sys.hexversion), str(suffix)]
+    suffix = EXTENSION_SUFFIXES[0]  # `sysconfig` has none while another thread reads its variables
+    return [sys.implementation.cache_tag or "", hex(sys.hexversion), suffix]
 
 
 def libc() -> str:

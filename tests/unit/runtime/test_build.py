@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 import stat
+import sysconfig
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from polyopt.runtime import build
 from polyopt.runtime.build import _one_builder
 from polyopt.runtime.store import Store
 
@@ -53,3 +55,10 @@ def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     with _one_builder(Store(tmp_path), "key", 0.0) as is_kept:
         assert not is_kept
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_the_interpreter_is_known_while_another_thread_looks_at_it(monkeypatch):
+    whole = build.python_abi()
+    assert whole[2] == sysconfig.get_config_var("EXT_SUFFIX")
+    monkeypatch.setattr(sysconfig, "_CONFIG_VARS", {})  # as it is until it is filled
+    assert build.python_abi() == whole
