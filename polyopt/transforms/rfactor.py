@@ -14,7 +14,7 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import IllegalSchedule, ScheduleError
-from polyopt.ir.affine import coalesced, index_map, set_space
+from polyopt.ir.affine import coalesced, index_box, index_map, set_space
 from polyopt.ir.expr import Binary, Const, Iter, Load
 from polyopt.ir.identity import identity, is_exact
 from polyopt.ir.names import fresh_name
@@ -208,33 +208,19 @@ def _combination(local: Local, name: str, reduction: Statement, wish: str) -> St
     return replace(made, target=target, value=value, text=text, reduction=rule)
 
 
-def _simple(domain: isl.Set, position: int, elements: Sequence[isl.Map]) -> isl.Set:
+def _simple(domain: isl.Set, position: int, touched: Sequence[tuple[isl.Map, isl.Set]]) -> isl.Set:
     """Return a domain with the same iterations around loop `position`, without its divisions.
 
     The partial result of an iteration without terms stays at the identity.  Where such iterations
-    would touch `elements` that lie beyond those of the others, the domain stays as it is.
+    would touch elements outside of an array, the domain stays as it is; `touched` are the accesses
+    with the elements that there are.
     """
     dim = isl.dim_type.set
     around = domain.project_out(dim, position, 1).insert_dims(dim, position, 1)
     around = around.set_tuple_name(domain.get_tuple_name())
     simple = coalesced(domain.remove_divs().intersect(around))
-    is_within = all(_is_in_hull(simple.apply(map_), domain.apply(map_)) for map_ in elements)
-    return simple if is_within else domain
-
-
-def _is_in_hull(part: isl.Set, whole: isl.Set) -> bool:
-    """Tell whether `part` lies between the least and the greatest elements of each dimension."""
-    dim = isl.dim_type.set
-    for axis in range(whole.dim(dim)):
-        inner, outer = (
-            side.project_out(dim, axis + 1, side.dim(dim) - axis - 1).project_out(dim, 0, axis)
-            for side in (part, whole)
-        )
-        space = outer.get_space()
-        least, most = isl.Map.lex_le(space), isl.Map.lex_ge(space)
-        if not inner.is_subset(outer.apply(least).intersect(outer.apply(most))):
-            return False
-    return True
+    added = simple.subtract(domain)
+    return simple if all(added.apply(at).is_subset(whole) for at, whole in touched) else domain
 
 
 def _element(local: Local, name: str, wish: str, last: str) -> Statement:
@@ -260,7 +246,11 @@ def _element(local: Local, name: str, wish: str, last: str) -> Statement:
     target = Load(local.source.name, index, local.source.dtype)
     cell = local.cell(here, index)
     if any(part.dim(isl.dim_type.div) for part in domain.get_basic_sets()):
-        touched = [index_map(universe, "", at.index) for at in (target, cell)]
+        params = local.region.scop.params
+        touched = [
+            (index_map(universe, at.array, at.index), index_box(at.array, array.shape, params))
+            for at, array in ((target, local.source), (cell, local.array))
+        ]
         domain = _simple(domain, len(outer), touched)
     origin = Origin("")
     return Statement(own, names, domain, (), cell, target, None, "", origin=origin)
