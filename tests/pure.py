@@ -73,6 +73,7 @@ COMPILED = (
     "regress/test_sizes_found.py",
     "unit/distribution",
     "unit/frontend",
+    "unit/lazy/test_array_api.py",
     "unit/lazy/test_comprehension.py",
     "unit/lazy/test_operations.py",
     "unit/runtime/test_hostile_entries.py",

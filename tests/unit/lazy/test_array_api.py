@@ -9,7 +9,7 @@ import polyopt as po
 
 strict = pytest.importorskip("array_api_strict")
 
-pytestmark = pytest.mark.toolchain
+pytestmark = [pytest.mark.toolchain, pytest.mark.matrix]
 
 _RNG = np.random.default_rng(0)
 FLOATS = {name: _RNG.random((3, 4)) * 0.8 + 0.1 for name in "xy"}
