@@ -86,7 +86,7 @@ class DistributedKernel:
     """A Python function that runs on the ranks of an MPI job, or alone.
 
     All ranks call it together, with the same sizes and numbers.  Arrays are NumPy's, the same on
-    all ranks before and after; or `DistributedArray`s, of which each rank has its block.
+    all ranks before and after; or each is a `DistributedArray`, of which a rank has its block.
     """
 
     def __init__(
