@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from polyopt.schedule import source_order as source_order
     from polyopt.schedule import speculation as speculation
     from polyopt.schedule import statement_groups as statement_groups
+    from polyopt.schedule import table as table
     from polyopt.schedule import transfers as transfers
     from polyopt.schedule.dependences import Dependence as Dependence
     from polyopt.schedule.dependences import DependenceKind as DependenceKind
@@ -58,6 +59,7 @@ else:
             "source_order": "",
             "speculation": "",
             "statement_groups": "",
+            "table": "",
             "transfers": "",
             "witness": "Witness",
         },

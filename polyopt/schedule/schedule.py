@@ -173,6 +173,13 @@ class Schedule:
         """Return the loop nest of the source and the one after each step."""
         return "\n\n".join(one.latest() for one in self.history())
 
+    def table(self) -> str:
+        """Return a row for each loop: how it runs, its iterations, whether it carries dependences.
+
+        The iterations are those of the loop's longest run, in the sizes.
+        """
+        return schedule.table.table_of(self)
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write the steps to a file, for `load_schedule` and `--schedule`; raises `UsageError`."""
         save_text(path, self.text)

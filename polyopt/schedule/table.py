@@ -1,0 +1,108 @@
+"""Show the loops of a schedule as a table: how each runs, what it is for, its iterations.
+
+In: a schedule.  Out: text with a row for each loop, outermost first.  A loop's extent is the number
+of its iterations, in the run of it that has most, as a formula in the sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import islpy as isl
+
+from polyopt import schedule
+from polyopt.ir.budget import optional
+from polyopt.ir.isl_ast import bound_expr
+from polyopt.ir.loops import LoopKind
+from polyopt.ir.scop import Scop
+from polyopt.ir.showing import show
+from polyopt.schedule.legality import carried_pairs
+from polyopt.schedule.tree import (
+    Band,
+    BandMember,
+    Filter,
+    Sequence,
+    Tree,
+    member_map,
+    statements_of,
+)
+
+_IN, _OUT = isl.dim_type.in_, isl.dim_type.out
+UNKNOWN = "?"
+OPERATIONS = 100_000
+"""Of isl, for the iterations of one loop."""
+_MOST = 2**24
+"""Larger numbers come from the limit of sizes: their formula says more."""
+HEADINGS = ("loop", "", "runs", "iterations", "carries", "statements")
+
+Row = tuple[str, str, str, str, str, str]
+"""Name, band and position, kind, extent, whether dependences are carried, statements of a loop."""
+
+
+def table_of(plan: schedule.Schedule) -> str:
+    """Return the table: its headings, then the loops, indented by depth."""
+    rows = [HEADINGS, *_rows(plan, plan.tree, plan.scop.domain, ())]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _rows(
+    plan: schedule.Schedule, tree: Tree, domain: isl.UnionSet, outer: tuple[BandMember, ...]
+) -> Iterator[Row]:
+    match tree:
+        case Band():
+            for position, member in enumerate(tree.members):
+                around = (*outer, *tree.members[:position])
+                yield (
+                    f"{'  ' * len(around)}{member.name}",
+                    f"{tree.label}[{position}]",
+                    "in order" if member.kind is LoopKind.SEQUENTIAL else member.kind.value,
+                    extent_of(plan.scop, domain, around, member),
+                    _carried(plan, tree, position),
+                    ", ".join(statements_of(plan.scop, domain)),
+                )
+            yield from _rows(plan, tree.child, domain, (*outer, *tree.members))
+        case Sequence():
+            for part in tree.parts:
+                yield from _rows(plan, part, domain, outer)
+        case Filter():
+            yield from _rows(plan, tree.child, domain.intersect(tree.domain), outer)
+
+
+def _carried(plan: schedule.Schedule, band: Band, position: int) -> str:
+    """Return what keeps the iterations of a loop in order: dependences, a reduction, nothing."""
+    if band.members[position].coincident:
+        return ""
+    pairs = carried_pairs(plan.dependences, plan.tree, band.label, position)
+    if pairs.is_empty():
+        return ""
+    free = pairs.is_subset(plan.dependences.free.subtract(plan.dependences.ordering))
+    return "a reduction" if free else "dependences"
+
+
+def extent_of(
+    scop: Scop, domain: isl.UnionSet, outer: tuple[BandMember, ...], member: BandMember
+) -> str:
+    """Return the number of a loop's iterations as text, `?` if that takes long.
+
+    It is that of one run, for given values of the loops in `outer`: the largest there is.
+    """
+    if domain.is_empty():
+        return "0"
+    with optional("the number of iterations of a loop", OPERATIONS):
+        runs = member_map(member, domain)
+        for loop in reversed(outer):
+            runs = member_map(loop, domain).flat_range_product(runs)
+        values = isl.Set.from_union_set(runs.range()).intersect_params(scop.context)
+        own = isl.Map.from_range(values).move_dims(_IN, 0, _OUT, 0, len(outer))
+        lengths = own.sum(own.neg()).range()
+        if not lengths.dim_has_any_upper_bound(isl.dim_type.set, 0):
+            return UNKNOWN
+        stride = lengths.get_stride(0)
+        number = lengths.dim_max_val(0)
+        if number.is_int() and int(number.to_python()) < _MOST:
+            return str(int(number.div(stride).to_python()) + 1)
+        last = lengths.dim_max(0).gist_params(scop.context).scale_down_val(stride).floor()
+        return show(bound_expr(last.add_constant_val(isl.Val(1)), frozenset(scop.params)))
+    return UNKNOWN
