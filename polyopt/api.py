@@ -52,6 +52,8 @@ from polyopt.targets import Options, seconds_to_compile
 from polyopt.tuning.kept import Tuned, as_tuned
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from typing_extensions import Unpack
 
     from polyopt.candidates import ScheduleCandidate
@@ -148,6 +150,11 @@ class Kernel(Generic[P, R]):
             return inner.compile(*apart)
         types, values = self._example(args, kwargs)
         return self._specialized(types, values)
+
+    @boundary
+    def export(self, directory: str | os.PathLike[str], /, *args: Any) -> list[Path]:  # noqa: ANN401
+        """Write the kernel for such a call, or for what is inferred, as `CompiledKernel.export`."""
+        return self.compile(*args).export(directory)
 
     @boundary
     def schedule(self, *args: Any, **kwargs: Any) -> Schedule:  # noqa: ANN401

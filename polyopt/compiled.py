@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyopt.building import Built, compile_stages
@@ -173,6 +174,18 @@ class CompiledKernel:
         from polyopt.saving import save_kernel
 
         save_kernel(path, self._built.source, weak_flags(self.types), self.options.compiler)
+
+    def export(self, directory: str | os.PathLike[str], name: str | None = None) -> list[Path]:
+        """Write a package of C with a program that calls the kernel on .npy and .npz files.
+
+        Returns the files.  Compiles no C.  Raises `UsageError`: PO0640 to PO0643, PO0614.
+        """
+        from polyopt.exporting.files import write_files
+        from polyopt.exporting.kernels import exported, program_name
+
+        program = self.stages.written or self.stages.program
+        made = exported(name or program_name(self.signature), [(program, self.stages)])
+        return write_files(Path(directory), dict(made.files))
 
     def save_schedule(self, path: str | os.PathLike[str]) -> None:
         """Write the schedule's steps to a file, for `load_schedule` and `--schedule`."""

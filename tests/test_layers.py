@@ -75,8 +75,9 @@ LAYERS: dict[str, set[str]] = {
     },
     "loading": {"errors", "files", "ir", "runtime"},
     "saving": {"", "errors", "ir", "loading", "runtime"},
+    "exporting": {"", "artefact", "emit", "errors", "ir", "pipeline", "schedulefile"},
     "compiled": {
-        "saving",
+        "exporting", "saving",
         *_COMPILER, "capture", "numerics", "bounding", "schedulefile", "frontend", "runtime",
         "schedule", "targets", "pipeline", "specialize", "building", "kernel_entries", "verifying",
         "explaining", "report",
@@ -114,7 +115,7 @@ LAYERS: dict[str, set[str]] = {
         *_COMPILER, "offered", "settings", "", "frontend", "schedule", "schedulefile", "transforms",
         "targets", "pipeline", "runtime", "report", "api", "compiled", "artefact", "measuring",
         "model", "tuning", "proof", "numerics", "bounding", "emit", "files", "verifying", "cregion",
-        "explaining", "sizing", "textcheck",
+        "explaining", "exporting", "sizing", "textcheck",
     },
 }  # fmt: skip
 STAGES = {

@@ -20,6 +20,7 @@ from polyopt.errors import PolyoptError, UsageError, is_debugging
 
 _COMMANDS = {
     "compile": "write C, header and schedule of a function",
+    "export": "write functions as C with a program that runs without Python",
     "run": "compile a function and run it",
     "bisect": "name the step of a schedule that makes a result wrong",
     "check": "prove or refuse parallel loops and schedules, without a compiler",

@@ -14,11 +14,9 @@ from pathlib import Path
 
 import click
 
-from polyopt.artefact import SUFFIX, artefact_text, text_for_readers
+from polyopt.artefact import text_for_readers
 from polyopt.cli.console import result, result_json, talk
 from polyopt.cli.cregions import compile_file
-from polyopt.cli.output_files import write_files
-from polyopt.cli.package_files import package_files
 from polyopt.cli.prepare import (
     compile_options,
     compile_prepared,
@@ -31,16 +29,16 @@ from polyopt.cli.prepare import (
 )
 from polyopt.cli.typespec import parse_sizes
 from polyopt.errors import UsageError
+from polyopt.exporting.files import write_files
+from polyopt.exporting.kernels import kernel_files, package_name
+from polyopt.exporting.package import package_files
 from polyopt.ir.host import Emitted
 from polyopt.ir.program import Program
-from polyopt.ir.record import RecordError
 from polyopt.ir.source import Source
 from polyopt.ir.target import TARGETS
 from polyopt.pipeline import Compilation
-from polyopt.schedulefile import HEADER
 
 STDOUT = "-"
-_TITLE = f"{HEADER}\n# {{}}: steps on the order of the source"
 
 
 @click.command("compile")
@@ -88,13 +86,12 @@ def command(
     options = make_options(fp, threads, schedule, prepared.target.kernel)
     compilation = compile_prepared(prepared, options)
     program = compilation.written or prepared.program
-    language = compilation.source.language
-    source = text_for_readers(program, compilation.loops, language)
+    source = compilation.source
     if output == STDOUT:
-        sys.stdout.write(source.text)
+        sys.stdout.write(text_for_readers(program, compilation.loops, source.language).text)
         return
     directory, name = _place(output, prepared.target.name, source)
-    files = _files(name, program, compilation, source, package=package)
+    files = _files(name, program, compilation, package=package)
     written = write_files(directory, files)
     signature = ", ".join(
         f"{argument.name}: {show_type(kind)}"
@@ -140,33 +137,16 @@ def _place(output: str, name: str, source: Emitted) -> tuple[Path, str]:
 
 
 def _files(
-    name: str, program: Program, compilation: Compilation, source: Emitted, *, package: bool
+    name: str, program: Program, compilation: Compilation, *, package: bool
 ) -> dict[str, str]:
     """Return the texts of the files that are written, by name."""
-    certificate = _certificate(program, compilation, source)
-    files = {
-        name + TARGETS[source.language].suffix: source.text,
-        **({f"{name}.h": source.header} if isinstance(source, Source) else {}),
-        f"{name}.schedule.txt": f"{_TITLE.format(name)}\n{compilation.schedule_text}\n",
-        **({} if certificate is None else {f"{name}{SUFFIX}": certificate}),
-    }
+    made = kernel_files(name, program, compilation)
+    if made.unrecorded is not None:
+        talk(f"no certificate: the program cannot be recorded: {made.unrecorded}")
+    files = dict(made.files)
     if not package:
         return files
-    if not isinstance(source, Source):
+    if not isinstance(made.source, Source):
         raise click.UsageError("--package is for C: programs of devices are driven by Python")
-    return {**files, **package_files(source, name, files)}
-
-
-def _certificate(program: Program, compilation: Compilation, source: Emitted) -> str | None:
-    """Return the text of the certificate; None, with a word, where it cannot be recorded."""
-    try:
-        return artefact_text(
-            program,
-            compilation.loops,
-            source,
-            compilation.schedule_text,
-            compilation.certificate,
-        )
-    except RecordError as error:
-        talk(f"no certificate: the program cannot be recorded: {error}")
-        return None
+    called = package_name(made.source)
+    return {**files, **package_files({name: made.source}, called, name, files)}

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from polyopt.cli.console import result, result_json, talk
-from polyopt.cli.output_files import write_files
 from polyopt.errors import UsageError
+from polyopt.exporting.files import write_files
 from polyopt.targets import Options, detect_machine
 
 STDOUT = "-"

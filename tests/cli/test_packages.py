@@ -67,7 +67,7 @@ def run(tmp_path):
 
 def test_a_package_has_a_manifest(package):
     record = json.loads((package / "scaled.manifest.json").read_text())
-    assert record["entry"] == "polyopt_scaled"
+    assert [kernel["entry"] for kernel in record["kernels"]] == ["polyopt_scaled"]
     assert set(record["files"]) == {
         "scaled.c", "scaled.h", "scaled.schedule.txt", "scaled.certificate.json", "scaled.pc",
         "scaledConfig.cmake", "CMakeLists.txt",

@@ -181,4 +181,24 @@ COMMAND: dict[str, Entry] = {
         "POLYOPT_TUNINGS=tunings.jsonl, and no such file",
         "`polyopt tune --save tunings.jsonl` makes one; remove lines that it did not write",
     ),
+    "PO0640": Entry(
+        "a kernel for a device cannot be exported: its host part is Python's",
+        "polyopt export k.py:scaled -o out --target cuda",
+        "export it for C, or write the kernels' text alone with polyopt compile",
+    ),
+    "PO0641": Entry(
+        "a kernel that calls NumPy or SciPy cannot be exported: there is no Python",
+        "polyopt export k.py:solved -o out, where it calls np.linalg.solve",
+        "export a function without that call, or save the kernel for po.load",
+    ),
+    "PO0642": Entry(
+        "a kernel made for arguments that share memory cannot be exported",
+        "po.kernel(f).export('out', x[1:], x[:-1]), where f writes the first",
+        "export it for arrays that are apart",
+    ),
+    "PO0643": Entry(
+        "a name cannot be used for an exported program, its kernels or their results",
+        "polyopt export a.py:f b.py:f -o out",
+        "give a name of letters and digits with --name, and rename functions or arguments",
+    ),
 }

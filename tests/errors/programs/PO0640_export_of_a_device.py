@@ -1,0 +1,15 @@
+import polyopt as po
+from polyopt.building import compile_stages
+from polyopt.exporting.kernels import exported
+from polyopt.frontend.syntax.type_inference import infer_types
+from polyopt.targets import Options
+
+
+def f(x: po.f64["N"]):
+    for i in range(x.shape[0]):
+        x[i] = 2.0 * x[i]
+
+
+def act():
+    stages = compile_stages(f, infer_types(f), Options(target=po.Target.CUDA))
+    exported("f", [(stages.program, stages)])

@@ -1,0 +1,16 @@
+import numpy as np
+
+import polyopt as po
+from polyopt.building import compile_stages
+from polyopt.exporting.kernels import exported
+from polyopt.frontend.syntax.type_inference import infer_types
+from polyopt.targets import Options
+
+
+def f(a: po.f64["N,N"], b: po.f64["N"]):
+    return np.linalg.solve(a, b)
+
+
+def act():
+    stages = compile_stages(f, infer_types(f), Options())
+    exported("f", [(stages.program, stages)])

@@ -1,0 +1,14 @@
+import polyopt as po
+from polyopt.building import compile_stages
+from polyopt.exporting.kernels import exported
+from polyopt.frontend.syntax.type_inference import infer_types
+from polyopt.targets import Options
+
+
+def f(result: po.f64["N"]):
+    return result + 1.0
+
+
+def act():
+    stages = compile_stages(f, infer_types(f), Options())
+    exported("f", [(stages.program, stages)])
