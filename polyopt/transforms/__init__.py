@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from polyopt.transforms.layout import Part as Part
     from polyopt.transforms.layout import read_dimension as read_dimension
     from polyopt.transforms.move import Move as Move
+    from polyopt.transforms.online import Online as Online
     from polyopt.transforms.overlap import Overlap as Overlap
     from polyopt.transforms.pack import Pack as Pack
     from polyopt.transforms.parallelize import Parallelize as Parallelize
@@ -93,6 +94,7 @@ else:
             "interchange": "Interchange",
             "layout": "Dimension LayOut Part read_dimension",
             "move": "Move",
+            "online": "Online",
             "overlap": "Overlap",
             "pack": "Pack",
             "parallelize": "Parallelize",
