@@ -45,6 +45,7 @@ from polyopt.ir.scop import Array, Role, Scop
 from polyopt.ir.source import ScalarArg
 from polyopt.ir.types import DType
 from polyopt.never import assert_never
+from polyopt.schedule.data_steps import DataStep
 from polyopt.schedule.schedule import Schedule
 
 
@@ -85,7 +86,20 @@ def lower(
         tuple(str(step) for schedule in schedules for step in schedule.trace),
         reassociable=frozenset(name for scop in made for name in scop.reassociable),
         fusible=frozenset(name for scop in made for name in scop.fusible),
+        laws=tuple(_by_laws(program, schedules)),
     )
+
+
+def _by_laws(program: Program, schedules: Sequence[Schedule]) -> Iterator[Program]:
+    """Yield the programs that steps made by a law of arithmetic, each of the one before."""
+    for schedule in schedules:
+        for one in schedule.history():
+            step = one.trace[-1] if one.trace else None
+            if isinstance(step, DataStep) and step.uses_law:
+                temporaries = [a for a in one.scop.arrays if a.role is Role.TEMP]
+                arrays = tuple(a for a in program.arrays if a.role is not Role.TEMP)
+                program = replace(program, parts=(one.scop,), arrays=(*arrays, *temporaries))
+                yield program
 
 
 def outgrowing(

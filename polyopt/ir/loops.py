@@ -24,6 +24,7 @@ from polyopt.ir.annotations import (
 )
 from polyopt.ir.array import Array
 from polyopt.ir.expr import BinaryOp, Expr, Load, Symbol, VectorLoad
+from polyopt.ir.program import Program
 from polyopt.ir.showing import show
 from polyopt.ir.source import Signature
 from polyopt.ir.types import DType
@@ -380,6 +381,8 @@ class LoopFunction:
     names the statements whose reduction may be split, vectorized and contracted to FMA, `fusible`
     those in whose values each product and its sum may round once.  `turns`: groups of TEMP arrays
     of one element type that lie in one memory, one after another; it has the size of the largest.
+    `laws`: the programs that steps made of the source's by a law of arithmetic, each of the one
+    before it; the loops run the last one.
     """
 
     name: str
@@ -392,6 +395,7 @@ class LoopFunction:
     reassociable: frozenset[str] = frozenset()
     fusible: frozenset[str] = frozenset()
     turns: tuple[tuple[str, ...], ...] = ()
+    laws: tuple[Program, ...] = ()
 
 
 def show_body(body: Body, depth: int = 0) -> list[str]:  # noqa: C901 - one case per node

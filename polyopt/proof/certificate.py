@@ -25,6 +25,7 @@ class ClaimKind(Enum):
     MATRIX = "matrix"  # matrix instructions compute what the loops in their place do
     BOUNDS = "bounds"  # accesses lie inside their arrays
     WIDTH = "width"  # index arithmetic fits its C type
+    LAW = "law"  # the program that the loops run is the source's by a law of arithmetic
     CONTROL = "control"  # the control around static parts is the source's
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from polyopt.dataclass import dataclass, field
 from polyopt.ir.scop import Origin, Scop
@@ -41,9 +41,14 @@ class RewrittenProgram:
 
 
 class DataStep(ABC):
-    """A step that changes arrays, accesses and copies, and the tree with them."""
+    """A step that changes arrays, accesses and copies, and the tree with them.
+
+    `uses_law`: the new Scop computes the same by a law of arithmetic, which the certificate applies
+    again; otherwise by its dataflow alone.
+    """
 
     __slots__ = ()
+    uses_law: ClassVar[bool] = False
 
     @abstractmethod
     def renew(self, tree: Tree, scop: Scop) -> RewrittenProgram:

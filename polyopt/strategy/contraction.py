@@ -95,9 +95,7 @@ def contraction(schedule: Schedule, label: str, machine: Machine) -> Schedule | 
     statement = only_statement(schedule.tree, schedule.scop, label)
     assert statement is not None
     has_box = is_box(statement.domain)
-    wanted = (True, False) if has_box else (False,)
-    tried = (_tiled(schedule, steps, roles, label, inner, machine, whole=one) for one in wanted)
-    found = next((one for one in tried if one is not None), None)
+    found = _tiled_by(schedule, steps, roles, label, inner, machine)
     if found is None:
         return None
     batch = [band.members[p].coincident for p in roles.batch]
@@ -108,6 +106,40 @@ def contraction(schedule: Schedule, label: str, machine: Machine) -> Schedule | 
         return parallel
     outer = label if batch else tile
     return with_epilogues(found, outer, tile, len(batch), _block(found, inner)) or parallel
+
+
+def tile_inner_product(
+    schedule: Schedule, label: str, machine: Machine, block: ContractionSizes
+) -> Schedule | None:
+    """Return `schedule` with the contraction at band `label`, inside other loops, tiled, or None.
+
+    `block` has the sizes of the tiles; nothing becomes parallel.
+    """
+    roles = find_roles(schedule, label)
+    if roles is None or roles.batch:
+        return None
+    band = find_band(schedule.tree, label)
+    steps = order_steps(label, band, (roles.row, roles.column, roles.depth))
+    return _tiled_by(schedule, steps, roles, label, label, machine, block)
+
+
+def _tiled_by(
+    schedule: Schedule,
+    steps: list[Transform],
+    roles: Roles,
+    label: str,
+    inner: str,
+    machine: Machine,
+    sizes: ContractionSizes | None = None,
+) -> Schedule | None:
+    """Return what `_tiled` does, with blocks packed as a whole where that is possible."""
+    statement = only_statement(schedule.tree, schedule.scop, label)
+    assert statement is not None
+    wanted = (True, False) if is_box(statement.domain) else (False,)
+    tried = (
+        _tiled(schedule, steps, roles, label, inner, machine, sizes, whole=one) for one in wanted
+    )
+    return next((one for one in tried if one is not None), None)
 
 
 def _block(schedule: Schedule, band: str) -> tuple[Size, ...]:
@@ -123,6 +155,7 @@ def _tiled(
     label: str,
     inner: str,
     machine: Machine,
+    sizes: ContractionSizes | None = None,
     *,
     whole: bool,
 ) -> Schedule | None:
@@ -133,7 +166,7 @@ def _tiled(
     """
     statement = only_statement(schedule.tree, schedule.scop, label)
     assert statement is not None
-    sizes = _sizes(schedule, roles, label, machine, whole=whole)
+    sizes = sizes or _sizes(schedule, roles, label, machine, whole=whole)
     tile, point = f"{inner}.tile", f"{inner}.point"
     registers = f"{point}.tile"
     box = f"{point}.point"

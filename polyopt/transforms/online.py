@@ -27,7 +27,8 @@ law that it computes what the source does (`proof/rescaling.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 import islpy as isl
 import numpy as np
@@ -46,7 +47,7 @@ from polyopt.schedule.running_sums import (
     Summed,
     find_running_sums,
 )
-from polyopt.schedule.sizes import Size, value_of
+from polyopt.schedule.sizes import Size
 from polyopt.schedule.tree import Band, BandMember, Filter, Leaf, Sequence, Tree, fresh_label
 from polyopt.transforms.tile import checked_sizes
 from polyopt.transforms.written import Written
@@ -60,6 +61,8 @@ class Online(DataStep, Written):
     blocks of columns; inside are the nests `online_S1` of the statements that make the elements,
     `online_rows`, and `online_S9` of the sums with loops of their own.
     """
+
+    uses_law: ClassVar[bool] = True
 
     statement: str
     rows: Size

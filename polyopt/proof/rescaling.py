@@ -1,0 +1,515 @@
+"""Prove that carried sums of exponentials are the sums of the source.
+
+In: a Scop, and the one that the step `online` made of it.  Out: a claim.
+The law: `f(x - new) == f(x - old) * f(old - new)` for `f` in `LAWS`; it is the only thing that is
+not proven here.  Everything it is applied to is: which elements are shifted by which maximum at
+which time, and that each sum is multiplied by the factor from its last shift to its next.
+Refutes: a sum that is read, or added to, under another shift than its own; a shift that is not at
+least the elements below it, as terms might then overflow; statements of any other form.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+
+import islpy as isl
+
+from polyopt.dataclass import dataclass, replace
+from polyopt.ir.expr import Binary, BinaryOp, Call, Const, Expr, Iter, Load, MathFunc, rewrite, walk
+from polyopt.ir.parameters import joined
+from polyopt.ir.program import Program
+from polyopt.ir.scop import Access, Role, Scop, Statement
+from polyopt.proof.certificate import Claim, ClaimKind, Verdict
+from polyopt.proof.source import Clock, producers
+
+LAWS = (MathFunc.EXP, MathFunc.EXP2)
+_DONE = "$done"
+"""The name of the shift by the whole maximum, which is the source's."""
+
+
+class Refuted(Exception):
+    """A condition of the law does not hold."""
+
+
+def check_rescaled(before: Program, after: Program) -> Claim:
+    """Return the claim that `after` computes what `before` does, up to the law."""
+    try:
+        if not (before.is_static and after.is_static):
+            raise Refuted("the program has control around its static control parts")
+        if before.signature is not after.signature and before.signature != after.signature:
+            raise Refuted("the signature changes")
+        _Check(before.scop, after.scop).run()
+    except Refuted as error:
+        return Claim(ClaimKind.LAW, "carried sums", Verdict.REFUTED, "", str(error))
+    return Claim(ClaimKind.LAW, "carried sums", Verdict.PROVEN, "f(x - n) = f(x - o) * f(o - n)")
+
+
+@dataclass(frozen=True, eq=False)
+class _Shift:
+    """A factor from one shift to another: the statements of `from_` and `to` as { it -> shift }."""
+
+    from_: isl.UnionMap
+    to: isl.UnionMap
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """A statement of the source and the one that runs in its place.
+
+    `arrays` names arrays that it accesses instead of the source's, "" for one it does not need.
+    """
+
+    old: Statement
+    new: Statement
+    arrays: Mapping[str, str]
+
+
+class _Check:
+    """The two Scops, and what the statements of the second one are."""
+
+    def __init__(self, before: Scop, after: Scop) -> None:
+        self.before, self.after = before, after
+        olds = {s.name: s for s in before.statements}
+        self.kept = [s for s in after.statements if s.name in olds and _same(olds[s.name], s)]
+        self.sums = [s for s in after.statements if s.name in olds and s not in self.kept]
+        self.new = [s for s in after.statements if s.name not in olds]
+        self.olds = olds
+        self.known = {a.name: a for a in before.arrays}
+        self.space = after.context.get_space()
+        self.clocks = {
+            id(s): Clock(s.order.intersect_params(s.context)) for s in (before, after)
+        }
+
+    def run(self) -> None:
+        """Raise `Refuted` where something is not as it has to be."""
+        before, after = self.before, self.after
+        if before.params != after.params or not before.context.is_equal(after.context):
+            raise Refuted("the sizes change")
+        for array in after.arrays:
+            own = self.known.get(array.name)
+            if array != own and (own is not None or array.role is not Role.TEMP):
+                raise Refuted(f"{array.name} is another array")
+        weights = self._weights()
+        gone = set(self.olds) - {s.name for s in after.statements}
+        if gone - {one.name for one, _ in weights.values()}:
+            raise Refuted(f"{min(gone)} does not run")
+        for old, new in weights.values():
+            self._check_group(old, new)
+        self._check_order(weights)
+
+    # -- forms --------------------------------------------------------------------------------
+
+    def _weights(self) -> dict[str, tuple[Statement, Statement]]:
+        """Return, for each new array of exponentials, the source's statement and the new one."""
+        found: dict[str, tuple[Statement, Statement]] = {}
+        for new in self.new:
+            parts = _difference(new.value)
+            if parts is None or parts[1].array in self.known or parts[0].array not in self.known:
+                continue
+            for old in self.before.statements:
+                if _is_other_shift(old, new):
+                    found[new.target.array] = old, new
+        if not found:
+            raise Refuted("no exponentials are below a maximum so far")
+        return found
+
+    def _check_group(self, old: Statement, new: Statement) -> None:
+        """Check one maximum, its exponentials, and the sums of products with them."""
+        parts, source = _difference(new.value), _difference(old.value)
+        assert parts is not None and source is not None
+        run, top, func = parts[1].array, source[1].array, _func(old.value)
+        self._check_maximum(old, top)
+        shifts = self._shifts(run, top)
+        factors = self._factors(run, top, func, shifts)
+        stage = self._stage(new, run, shifts)
+        self._check_above(new, stage, run, top, old)
+        weights = new.target.array
+        writers = [s for s in self.after.statements if s.target.array == weights]
+        if writers != [new] or not new.write.relation.is_injective() or new.guard is not None:
+            raise Refuted(f"{weights} is stored in several ways")
+        sums = [s for s in self.sums if any(a.array == weights for a in s.reads)]
+        for total in sums:
+            was = self.olds[total.name]
+            self._check_sum(was, total, old.target.array, weights)
+            read = self._last_writes(total, weights)
+            here = read.reverse().apply_range(stage)  # sum -> shift of its term
+            self._check_chain(total, here, factors)
+
+    def _check_sum(self, was: Statement, now: Statement, old: str, new: str) -> None:
+        """Check that a sum adds the same products, of the new exponentials."""
+        back = rewrite(now.value, lambda e: _renamed(e, {new: old}))
+        if not (_same(was, replace(now, value=back)) and was.is_reassociable):
+            raise Refuted(f"{now.name} does not add the terms of the source")
+        value = now.value
+        is_sum = isinstance(value, Binary) and value.op is BinaryOp.ADD
+        if not is_sum or value.left != now.target or not _is_factor(value.right, new):
+            raise Refuted(f"the terms of {now.name} are not multiples of an exponential")
+        role = self.after.array(now.target.array).role
+        if role is Role.INPUT or not now.write.exact or now.guard is not None:
+            raise Refuted(f"{now.name} is not a plain sum")
+
+    def _shifts(self, run: str, top: str) -> list[Statement]:
+        """Return the statements that set the maximum so far: a finite number, or a larger one."""
+        found = [s for s in self.after.statements if s.target.array == run]
+        for one in found:
+            match one.value:
+                case Const(value=float() | int() as value) if math.isfinite(value):
+                    pass
+                case Binary(op=BinaryOp.MAX, left=Load() as left, right=right):
+                    if left.array != top or right != one.target:
+                        raise Refuted(f"{one.name} is not the maximum so far")
+                    self._check_same_row(one, left, one.target)
+                case _:
+                    raise Refuted(f"{one.name} is not the maximum so far")
+            self._check_new(one)
+        return found
+
+    def _check_new(self, one: Statement) -> None:
+        if one.name in self.olds or one.guard is not None or not one.write.exact:
+            raise Refuted(f"{one.name} is not a plain statement of the step")
+
+    def _check_same_row(self, one: Statement, first: Load, second: Load) -> None:
+        if first.index != second.index:
+            raise Refuted(f"{one.name} mixes rows")
+
+    def _factors(
+        self, run: str, top: str, func: MathFunc, shifts: list[Statement]
+    ) -> dict[str, _Shift]:
+        """Return the factors by the statement that computes them.
+
+        A copy of the maximum so far stands for the one that it was copied from.
+        """
+        copies = {
+            s.target.array: s for s in self.new
+            if isinstance(s.value, Load) and s.value.array == run
+        }  # fmt: skip
+        found: dict[str, _Shift] = {}
+        for one in self.new:
+            parts = _difference(one.value)
+            if parts is None or one.target.array in (run, *copies):
+                continue
+            first, second = parts
+            if {first.array, second.array} - {run, top, *copies} or _func(one.value) is not func:
+                continue
+            self._check_new(one)
+            self._check_same_row(one, first, one.target)
+            self._check_same_row(one, second, one.target)
+            sides = []
+            for side in (first, second):
+                if side.array == top:
+                    self._check_complete(one, top)
+                    sides.append(_to_cell(one, top))
+                elif side.array == run:
+                    sides.append(self._stage(one, run, shifts))
+                else:
+                    copy = copies[side.array]
+                    self._check_new(copy)
+                    assert isinstance(copy.value, Load)
+                    self._check_same_row(copy, copy.value, copy.target)
+                    writers = [s for s in self.after.statements if s.target.array == side.array]
+                    if writers != [copy]:
+                        raise Refuted(f"{side.array} is not a copy of {run} alone")
+                    read = self._last_writes(one, side.array).reverse()
+                    sides.append(read.apply_range(self._stage(copy, run, shifts)))
+            found[one.name] = _Shift(*sides)
+        return found
+
+    # -- the maximum --------------------------------------------------------------------------
+
+    def _check_maximum(self, old: Statement, top: str) -> None:
+        """Check that the source's exponentials are below the whole maximum, of the same elements."""
+        self._check_complete(old, top, self.before)
+        parts = _difference(old.value)
+        assert parts is not None
+        writers = [s for s in self.before.statements if s.target.array == top]
+        for one in writers:
+            match one.value:
+                case Load(array=array) if array == parts[0].array:
+                    pass
+                case Binary(op=BinaryOp.MAX, left=left, right=Load(array=array)):
+                    if left != one.target or array != parts[0].array:
+                        raise Refuted(f"{top} is not a maximum of {parts[0].array}")
+                case Const(value=value) if value == -math.inf:
+                    pass
+                case _:
+                    raise Refuted(f"{top} is not a maximum of {parts[0].array}")
+            if one.guard is not None or not one.write.exact:
+                raise Refuted(f"{one.name} may leave {top} as it was")
+
+    def _check_complete(self, reader: Statement, top: str, scop: Scop | None = None) -> None:
+        """Check that nothing changes the maximum after `reader` has read it."""
+        scop = scop or self.after
+        reads = [a for a in reader.reads if a.array == top]
+        for one in scop.statements:
+            if one.target.array == top and not self._ordered(scop, reads, [one.write]).is_empty():
+                raise Refuted(f"{reader.name} reads {top} before {one.name} is done")
+
+    def _check_above(
+        self, new: Statement, stage: isl.UnionMap, run: str, top: str, old: Statement
+    ) -> None:
+        """Check that each exponential is of an element that its shift is at least."""
+        parts = _difference(new.value)
+        assert parts is not None
+        elements = parts[0].array
+        covered = isl.UnionMap.empty(self.space)  # shift -> elements
+        for raised in (s for s in self.after.statements if s.target.array == run):
+            reads = [a for a in raised.reads if a.array == top]
+            for one in (s for s in self.after.statements if s.target.array == top):
+                earlier = self._ordered(self.after, [one.write], reads)
+                below = self._union(a for a in one.reads if a.array == elements)
+                covered = covered.union(earlier.reverse().apply_range(below))
+        mine = self._union(a for a in new.reads if a.array == elements)
+        if not mine.is_subset(stage.apply_range(covered)):
+            raise Refuted(f"{new.name} may be above the maximum so far")
+        for scop, reader in ((self.before, old), (self.after, new)):
+            makers = [s for s in scop.statements if s.target.array == elements]
+            users = [reader, *(s for s in scop.statements if s.target.array == top)]
+            reads = [a for s in users for a in s.reads if a.array == elements]
+            for maker in makers:
+                if not self._ordered(scop, reads, [maker.write]).is_empty():
+                    raise Refuted(f"{maker.name} changes {elements} after its maximum was taken")
+
+    # -- sums ---------------------------------------------------------------------------------
+
+    def _stage(self, reader: Statement, run: str, shifts: list[Statement]) -> isl.UnionMap:
+        """Return { instance -> the write of the maximum so far that it reads }."""
+        found = self._last_writes(reader, run).reverse()
+        inside = isl.UnionSet.from_set(reader.domain.intersect_params(self.after.context))
+        if not shifts or not inside.is_subset(found.domain()) or not found.is_single_valued():
+            raise Refuted(f"{reader.name} may read {run} before it is set")
+        return found
+
+    def _check_chain(
+        self, total: Statement, here: isl.UnionMap, factors: Mapping[str, _Shift]
+    ) -> None:
+        """Check that a sum always has the shift of the next term, and the whole one in the end."""
+        array = total.target.array
+        users = [s for s in self.after.statements if s.write.array == array]
+        starts = [s for s in users if s in self.kept and s.value == Const(0.0, s.value.dtype)]
+        scaled = [s for s in users if s in self.new]
+        enters, leaves = here, here  # statement -> shift before, after
+        for one in scaled:
+            factor = self._factor(one, factors)
+            read = self._last_writes(one, factor).reverse()
+            for name, shift in factors.items():
+                own = read.intersect_range(_instances(self.after.statement(name)))
+                enters = enters.union(own.apply_range(shift.from_))
+                leaves = leaves.union(own.apply_range(shift.to))
+            inside = isl.UnionSet.from_set(one.domain.intersect_params(self.after.context))
+            if not inside.is_subset(leaves.domain()) or not inside.is_subset(enters.domain()):
+                raise Refuted(f"{one.name} may multiply by another number")
+        unfinished = leaves.subtract(leaves.intersect_range(_cells(leaves))).domain()
+        moving = {s.name for s in (total, *scaled)}
+        writers = self._union(s.write for s in users)
+        for one in self.after.statements:
+            reads = [a for a in one.reads if a.array == array]
+            if not reads:
+                continue
+            flow = producers(self.after, self._union(reads), writers, None)
+            if one.name not in moving:
+                if not flow.intersect_domain(unfinished).is_empty():
+                    raise Refuted(f"{one.name} reads {array} below a maximum so far")
+                continue
+            known = isl.UnionSet.empty(self.space)
+            for start in starts:
+                known = known.union(_instances(start))
+            flow = flow.subtract_domain(known)
+            if not flow.is_subset(leaves.apply_range(enters.reverse())):
+                raise Refuted(f"{one.name} takes {array} for one below another maximum")
+        if self.after.array(array).role is not Role.TEMP:
+            later = self._ordered(self.after, [s.write for s in users], [s.write for s in users])
+            last = writers.domain().subtract(later.domain())
+            if not last.intersect(unfinished).is_empty():
+                raise Refuted(f"{array} stays below a maximum so far")
+
+    def _factor(self, one: Statement, factors: Mapping[str, _Shift]) -> str:
+        """Return the array of factors that a statement multiplies its target by."""
+        arrays = {self.after.statement(name).target.array for name in factors}
+        self._check_new(one)
+        match one.value:
+            case Binary(op=BinaryOp.MUL, left=left, right=Load(array=array)):
+                if left == one.target and array in arrays:
+                    made = [s for s in self.after.statements if s.target.array == array]
+                    if all(s.name in factors for s in made):
+                        return array
+            case _:
+                pass
+        raise Refuted(f"{one.name} does not multiply {one.target.array} by a factor of the law")
+
+    # -- order --------------------------------------------------------------------------------
+
+    def _check_order(self, weights: Mapping[str, tuple[Statement, Statement]]) -> None:
+        """Check that accesses to one element keep their order, and that all else has its form."""
+        news = {new.name: old for old, new in weights.values()}
+        summed = {s.target.array for s in self.sums}
+        carried = {a.name for a in self.after.arrays if a.name not in self.known}
+        for one in self.new:
+            if one.target.array not in summed | carried:
+                raise Refuted(f"{one.name} changes {one.target.array}")
+        for total in self.sums:
+            if not any(a.array in weights for a in total.reads):
+                raise Refuted(f"{total.name} is another statement")
+        stored = {old.target.array: new.target.array for old, new in weights.values()}
+        pairs = [_Pair(self.olds[s.name], s, {}) for s in self.kept]
+        pairs += [_Pair(self.olds[s.name], s, stored) for s in self.sums]
+        for name, old in news.items():
+            shift = _difference(old.value)
+            assert shift is not None
+            arrays = {**stored, shift[1].array: ""}
+            pairs.append(_Pair(old, self.after.statement(name), arrays))
+        for first in pairs:
+            for second in pairs:
+                self._check_pair(first, second)
+
+    def _check_pair(self, first: _Pair, second: _Pair) -> None:
+        """Check that conflicting accesses of two statements are in the same order in both Scops.
+
+        Sums and maxima in any order are not compared with themselves.  Exponentials that are also
+        kept for others are stored twice.
+        """
+        if first.old is second.old and first.old.is_reassociable:
+            return
+        for array in sorted(first.old.arrays & second.old.arrays):
+            own, other = (one.arrays.get(array, array) for one in (first, second))
+            writes = array in (first.old.target.array, second.old.target.array)
+            unordered = self.before.array(array).role is Role.FAULT
+            if not own or own != other or not writes or unordered:
+                continue
+            old = self._conflicts(self.before, first.old, second.old, array)
+            new = self._conflicts(self.after, first.new, second.new, own)
+            if not _bare(old).is_equal(_bare(new)):
+                names = f"{first.new.name} and {second.new.name}"
+                raise Refuted(f"{names} access {array} in another order")
+
+    def _conflicts(
+        self, scop: Scop, first: Statement, second: Statement, array: str
+    ) -> isl.UnionMap:
+        """Return the pairs of instances that access an element in order, one of them writing."""
+        one, two = (
+            ([s.write] if s.write.array == array else [], [a for a in s.reads if a.array == array])
+            for s in (first, second)
+        )
+        written = self._ordered(scop, one[0], (*two[0], *two[1]))
+        return written.union(self._ordered(scop, one[1], two[0]))
+
+    def _ordered(
+        self, scop: Scop, first: Iterable[Access], second: Iterable[Access]
+    ) -> isl.UnionMap:
+        """Return the pairs of instances that access an element one after the other."""
+        one, two = self._union(first), self._union(second)
+        return self.clocks[id(scop)].in_order(one.apply_range(two.reverse()))
+
+    def _union(self, accesses: Iterable[Access]) -> isl.UnionMap:
+        inside = (a.relation.intersect_params(self.after.context) for a in accesses)
+        return joined(isl.UnionMap.empty(self.space), map(isl.UnionMap.from_map, inside))
+
+    def _last_writes(self, reader: Statement, array: str) -> isl.UnionMap:
+        """Return { last write -> reading instance } of an array, in the new Scop."""
+        reads = self._union(a for a in reader.reads if a.array == array)
+        writes = self._union(s.write for s in self.after.statements if s.write.array == array)
+        return producers(self.after, reads, writes, None)
+
+
+def _bare(pairs: isl.UnionMap) -> isl.UnionMap:
+    """Return pairs of instances of two statements without the statements' names."""
+    found = isl.UnionMap.empty(pairs.get_space())
+    parts: list[isl.Map] = []
+    pairs.foreach_map(parts.append)
+    for part in parts:
+        named = part.set_tuple_name(isl.dim_type.in_, "a").set_tuple_name(isl.dim_type.out, "b")
+        found = found.union(isl.UnionMap.from_map(named))
+    return found
+
+
+def _same(one: Statement, two: Statement) -> bool:
+    """Tell whether two statements compute the same."""
+    return (
+        one.iters == two.iters
+        and (one.target, one.value, one.guard) == (two.target, two.value, two.guard)
+        and (one.reduction, one.regroups) == (two.reduction, two.regroups)
+        and bool(one.domain.is_equal(two.domain))
+    )
+
+
+def _difference(value: Expr) -> tuple[Load, Load] | None:
+    """Return the elements of `f(x - m)`."""
+    match value:
+        case Call(func=func, args=(Binary(op=BinaryOp.SUB, left=Load() as x, right=Load() as m),)):
+            return (x, m) if func in LAWS else None
+        case _:
+            return None
+
+
+def _func(value: Expr) -> MathFunc:
+    assert isinstance(value, Call)
+    return value.func
+
+
+def _is_other_shift(old: Statement, new: Statement) -> bool:
+    """Tell whether two statements are the same but for the maximum and the target's array."""
+    one, two = _difference(old.value), _difference(new.value)
+    if one is None or two is None or len(old.iters) != len(new.iters):
+        return False
+    names = dict(zip(new.iters, map(Iter, old.iters), strict=True))
+    arrays = {two[1].array: one[1].array, new.target.array: old.target.array}
+
+    def put(expr: Expr) -> Expr:
+        moved = rewrite(expr, lambda e: names.get(e.name) if isinstance(e, Iter) else None)
+        return rewrite(moved, lambda e: _renamed(e, arrays))
+
+    domain = new.domain.set_tuple_name(old.name)
+    return (
+        put(new.value) == old.value
+        and put(new.target) == old.target
+        and old.guard is None
+        and new.guard is None
+        and bool(domain.is_equal(old.domain))
+    )
+
+
+def _renamed(expr: Expr, names: Mapping[str, str]) -> Expr | None:
+    if isinstance(expr, Load) and expr.array in names:
+        return replace(expr, array=names[expr.array])
+    return None
+
+
+def _is_factor(expr: Expr, array: str) -> bool:
+    """Tell whether a term is an element of `array` times something without one."""
+    match expr:
+        case Load(array=name):
+            return name == array
+        case Binary(op=BinaryOp.MUL, left=left, right=right):
+            one, two = (any(_is_of(p, array) for p in walk(side)) for side in (left, right))
+            return one is not two and _is_factor(left if one else right, array)
+        case _:
+            return False
+
+
+def _is_of(expr: Expr, array: str) -> bool:
+    return isinstance(expr, Load) and expr.array == array
+
+
+def _instances(statement: Statement) -> isl.UnionSet:
+    return isl.UnionSet.from_set(isl.Set.universe(statement.domain.get_space()))
+
+
+def _to_cell(one: Statement, top: str) -> isl.UnionMap:
+    """Return { instance -> the whole maximum of its row }."""
+    (read,) = (a for a in one.reads if a.array == top)
+    return isl.UnionMap.from_map(read.relation.set_tuple_name(isl.dim_type.out, _DONE))
+
+
+def _cells(pairs: isl.UnionMap) -> isl.UnionSet:
+    """Return the whole maxima among the shifts of `pairs`."""
+    found = isl.UnionSet.empty(pairs.get_space())
+    for part in _sets(pairs.range()):
+        if part.get_tuple_name() == _DONE:
+            found = found.union(isl.UnionSet.from_set(part))
+    return found
+
+
+def _sets(value: isl.UnionSet) -> Iterator[isl.Set]:
+    parts: list[isl.Set] = []
+    value.foreach_set(parts.append)
+    yield from parts
