@@ -1,13 +1,13 @@
 """Contract temporary arrays: sequential iterations reuse the same memory.
 
-In: a lowered body and, per temporary, the loop its values live in.  Out: the body without the
+In: a lowered body and, per temporary, the loops its values live in.  Out: the body without the
 dimensions of temporaries that only distinguish sequential iterations, and the arrays so contracted.
 Concurrent iterations keep memory of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.nodes import expressions, map_node
@@ -22,7 +22,7 @@ from polyopt.ir.scop import Array
 
 
 def contract_arrays(
-    body: Body, arrays: tuple[Array, ...], scopes: dict[str, str]
+    body: Body, arrays: tuple[Array, ...], scopes: Mapping[str, frozenset[str]]
 ) -> tuple[Body, tuple[Array, ...]]:
     """Return the body and the arrays, those with a scope contracted to what one iteration needs."""
     result: list[Array] = []
@@ -67,8 +67,8 @@ class _ScopedAccess:
     inside: frozenset[str]
 
 
-def _contractible(body: Body, array: Array, scope: str) -> frozenset[int]:
-    """Return the dimensions that have one value in every iteration of the loop called `scope`."""
+def _contractible(body: Body, array: Array, scope: frozenset[str]) -> frozenset[int]:
+    """Return the dimensions that have one value in every iteration of the loop in `scope`."""
     if any(array.name in whole_arrays(node) for node in body):
         return frozenset()
     uses = list(_uses(body, array.name, scope, (), None, frozenset()))
@@ -114,7 +114,7 @@ def _is_plain(index: Expr, name: str) -> bool:
 def _uses(
     body: Body,
     array: str,
-    scope: str,
+    scope: frozenset[str],
     around: tuple[For, ...],
     found: tuple[int, tuple[For, ...]] | None,
     inside: frozenset[str],
@@ -131,7 +131,7 @@ def _uses(
                     yield from _uses(inner, array, scope, around, found, inside | {node.iter})
                     continue
                 outer = (*around, node)
-                here = (id(node), outer) if node.label == scope else None
+                here = (id(node), outer) if node.label in scope else None
                 yield from _uses(inner, array, scope, outer, here, inside)
             else:
                 yield from _uses(inner, array, scope, around, found, inside)

@@ -36,7 +36,7 @@ from polyopt.ir.nodes import all_nodes
 from polyopt.ir.parameters import param_names
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.never import assert_never
-from polyopt.schedule.contraction import contraction_nests
+from polyopt.schedule.contraction import contraction_chains
 from polyopt.schedule.isl_bridge import Marked, nest_to_isl, to_isl, unseparated
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import Sequence, Tree, depth
@@ -96,11 +96,11 @@ def _lowered(
         for marked, loops in _nests(schedule, moves)
         for node in _Lowering(scop, marked, taken).body(loops, {})
     )
-    nests = contraction_nests(scop, schedule.tree) if moves else {}
+    chains = contraction_chains(scop, schedule.tree) if moves else {}
     # no proof follows what the source finds by data to other storage
     whole = placed_by_data(body) & {array.name for array in schedule.history()[0].scop.arrays}
-    nests = {name: nest for name, nest in nests.items() if name not in whole}
-    body, arrays = _stored(reindex(body), scop.arrays, nests, sizes)
+    chains = {name: found for name, found in chains.items() if name not in whole}
+    body, arrays = _stored(reindex(body), scop.arrays, chains, sizes)
     local = {a.name for a in scop.arrays} - {a.name for a in arrays}
     reassociable = frozenset(source_name(s) for s in scop.statements if s.is_reassociable)
     fusible = frozenset(source_name(s) for s in scop.statements if s.fuses)
@@ -149,16 +149,16 @@ def _loops(marked: Marked, levels: int, moves: bool) -> AstBody:
 def _stored(
     body: Body,
     arrays: tuple[Array, ...],
-    nests: Mapping[str, tuple[str, ...]],
+    chains: Mapping[str, tuple[tuple[str, ...], ...]],
     sizes: Collection[str] | None,
 ) -> tuple[Body, tuple[Array, ...]]:
-    """Return the body with temporaries narrowed to loops in `nests`, and the remaining arrays.
+    """Return the body with temporaries narrowed to loops in `chains`, and the remaining arrays.
 
-    The innermost loop of a nest comes first; an outer one is taken where it does not hold all uses
-    any more, as where isl runs an edge of it before it.
+    The innermost loop of each chain comes first; outer ones are taken where it does not hold all
+    uses any more, as where isl runs an edge of it before it.
     """
     labels = {node.label for node in all_nodes(body) if isinstance(node, For)}
-    around = {name: [label for label in nest if label in labels] for name, nest in nests.items()}
+    around = {name: _levels(found, labels) for name, found in chains.items()}
     while scopes := {name: nest.pop() for name, nest in around.items() if nest}:
         body, local = declare_in_loops(body, arrays, scopes)
         left = tuple(a for a in arrays if a.name not in local)
@@ -169,6 +169,22 @@ def _stored(
         around = {name: nest for name, nest in around.items() if name in same}
         arrays = after
     return body, arrays
+
+
+def _levels(chains: tuple[tuple[str, ...], ...], labels: set[str]) -> list[frozenset[str]]:
+    """Return the loops to narrow to at once, one of each chain, outermost first.
+
+    >>> _levels((("a", "b"), ("c",)), {"a", "b", "c"}) == [{"a", "c"}, {"b", "c"}]
+    True
+    """
+    there = [[label for label in chain if label in labels] for chain in chains]
+    if not all(there):
+        return []
+    depth = max(map(len, there))
+    return [
+        frozenset(chain[max(len(chain) - back, 0)] for chain in there)
+        for back in range(depth, 0, -1)
+    ]
 
 
 UNKNOWN = "unknown divs"

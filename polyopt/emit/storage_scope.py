@@ -1,11 +1,13 @@
 """Narrow the storage scope of temporaries to the loop in which their values live.
 
-In: a lowered body and, per temporary, the loop its values live in.  Out: the body with scalars and
+In: a lowered body and, per temporary, the loops its values live in.  Out: the body with scalars and
 small arrays declared in that loop instead of full arrays, and the names of those made local; dead
 copies into locals are removed.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from polyopt.dataclass import replace
 from polyopt.emit.dead_locals import remove_dead_copies
@@ -25,7 +27,7 @@ MAX_OF_BLOCK = 65536
 
 
 def declare_in_loops(
-    body: Body, arrays: tuple[Array, ...], scopes: dict[str, str]
+    body: Body, arrays: tuple[Array, ...], scopes: Mapping[str, frozenset[str]]
 ) -> tuple[Body, set[str]]:
     """Return the body with small temporaries declared in their scopes, and the names of these."""
     done: set[str] = set()
@@ -77,16 +79,16 @@ def mentions(node: Node, array: str) -> bool:
 
 
 def _in_loop(
-    body: Body, array: Array, scope: str, around: tuple[For, ...], names: _UsedArrays
+    body: Body, array: Array, scope: frozenset[str], around: tuple[For, ...], names: _UsedArrays
 ) -> Body | None:
-    """Return the body with every loop labelled `scope` holding its own copy; None if one cannot."""
+    """Return the body with every loop in `scope` holding its own copy; None if one cannot."""
     result: list[Node] = []
     for node in body:
         if array.name not in names.of(node):
             result.append(node)
             continue
         loops = (*around, node) if isinstance(node, For) else around
-        if isinstance(node, For) and node.label == scope:
+        if isinstance(node, For) and node.label in scope:
             if any(mentions(p, array.name) for p in node.body if array.name in names.of(p)):
                 inner = _at_scope(loops, array, names)
                 if inner is None:

@@ -1,6 +1,6 @@
 """Privatize temporaries of parallel loops: one array in the memory of each thread.
 
-In: a lowered body and, per temporary, the loop its values live in.  Out: the body with temporaries
+In: a lowered body and, per temporary, the loops its values live in.  Out: the body with temporaries
 declared in that loop, with the footprint of one iteration, and the remaining arrays.
 Leaves: temporaries that would not be smaller, whose extents are not known where threads begin, and
 those of loops that other concurrent loops than those of threads surround.
@@ -21,7 +21,10 @@ from polyopt.ir.scop import Array, Role
 
 
 def privatize_by_thread(
-    body: Body, arrays: tuple[Array, ...], scopes: dict[str, str], sizes: Collection[str]
+    body: Body,
+    arrays: tuple[Array, ...],
+    scopes: Mapping[str, frozenset[str]],
+    sizes: Collection[str],
 ) -> tuple[Body, tuple[Array, ...]]:
     """Return the body and the remaining arrays; `sizes` are known where threads begin."""
     left: list[Array] = []
@@ -35,8 +38,10 @@ def privatize_by_thread(
     return body, tuple(left)
 
 
-def _privatized(body: Body, array: Array, scope: str, sizes: Collection[str]) -> Body | None:
-    """Return the body with the array declared in the loops called `scope`, or None."""
+def _privatized(
+    body: Body, array: Array, scope: frozenset[str], sizes: Collection[str]
+) -> Body | None:
+    """Return the body with the array declared in the loops in `scope`, or None."""
     if array.role is not Role.TEMP or not array.shape or array.turn is not None:
         return None
     if any(array.name in whole_arrays(node) for node in all_nodes(body)):
@@ -55,12 +60,12 @@ def _privatized(body: Body, array: Array, scope: str, sizes: Collection[str]) ->
     return None if any(mentions(node, array.name) for node in changed) else changed
 
 
-def _loops(body: Body, scope: str, around: tuple[For, ...]) -> list[tuple[For, ...]]:
-    """Return the loops called `scope`, each behind those around it."""
+def _loops(body: Body, scope: frozenset[str], around: tuple[For, ...]) -> list[tuple[For, ...]]:
+    """Return the loops in `scope`, each behind those around it."""
     found: list[tuple[For, ...]] = []
     for node in body:
         loops = (*around, node) if isinstance(node, For) else around
-        if isinstance(node, For) and node.label == scope:
+        if isinstance(node, For) and node.label in scope:
             found.append(loops)
         else:
             found += (one for inner in bodies(node) for one in _loops(inner, scope, loops))

@@ -46,11 +46,51 @@ def contraction_nests(
     return found
 
 
+def contraction_chains(scop: Scop, tree: Tree) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Return temporary -> the loops of each part of a sequence that values never leave.
+
+    Where values pass between the parts of a sequence, or one part has them all, there is one chain:
+    that of `contraction_nests`.  Otherwise each part may have storage of its own, as full tiles and
+    what they leave over.
+    """
+    found = {}
+    for array in scop.arrays:
+        life = _known_life(scop, array.name) if array.role is Role.TEMP else None
+        if life is not None and life.is_initialised:
+            chains = _chains(tree, life.flow, life.touching, ())
+            if all(chains):
+                found[array.name] = chains
+    return found
+
+
 def _homes(scop: Scop, tree: Tree, array: str) -> tuple[str, ...]:
     found = _known_life(scop, array)
     if not found.is_initialised:
         return ()
-    return _descend(tree, found.flow, found.touching, ())
+    return _descend(tree, found.flow, found.touching, ())[0]
+
+
+def _chains(
+    tree: Tree, flow: isl.UnionMap, touching: isl.UnionSet, around: tuple[str, ...]
+) -> tuple[tuple[str, ...], ...]:
+    """Return the loops of every part that is on its own, each with those `around`."""
+    found, rest = _descend(tree, flow, touching, around)
+    if not isinstance(rest, Sequence):
+        return (found,)
+    parts = [(part, touching.intersect(part.domain)) for part in rest.parts]
+    used = [(part, own) for part, own in parts if not own.is_empty()]
+    flows = [flow.intersect_domain(own).intersect_range(own) for _, own in used]
+    within = isl.UnionMap.empty(flow.get_space())
+    for one in flows:
+        within = within.union(one)
+    if not flow.is_subset(within):
+        return (found,)
+    chains = [
+        chain
+        for (part, own), one in zip(used, flows, strict=True)
+        for chain in _chains(part, one, own, found)
+    ]
+    return (found,) if found in chains else tuple(chains)
 
 
 def _known_life(scop: Scop, array: str) -> _Life:
@@ -137,21 +177,22 @@ def _life(scop: Scop, array: str) -> _Life:
 
 def _descend(
     tree: Tree, flow: isl.UnionMap, touching: isl.UnionSet, found: tuple[str, ...]
-) -> tuple[str, ...]:
+) -> tuple[tuple[str, ...], Tree]:
+    """Return `found` with the loops inside `tree` that hold all values, and where they end."""
     match tree:
         case Leaf():
-            return found
+            return found, tree
         case Filter():
             return _descend(tree.child, flow, touching, found)
         case Sequence():
             for part in tree.parts:
                 if touching.is_subset(part.domain):
                     return _descend(part, flow, touching, found)
-            return found
+            return found, tree
         case Band():
             for position, member in enumerate(tree.members):
                 if not flow.is_subset(flow.eq_at_multi_union_pw_aff(member.function)):
-                    return found
+                    return found, tree
                 found = (*found, f"{tree.label}[{position}]")
             return _descend(tree.child, flow, touching, found)
         case _:
