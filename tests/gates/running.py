@@ -69,10 +69,19 @@ def run_all(goals: Sequence[Goal], stage: Stage, folder: Path, minutes: float) -
         if before is not None and before.is_whole and not before.wrong and before.asked == asked:
             yield before
             continue
+        if before is not None and before.wrong:
+            _forget(goal, folder)
         result = run_goal(goal, stage, folder, minutes)
         known[goal.name] = result
         write_results(path, known.values())
         yield result
+
+
+def _forget(goal: Goal, folder: Path) -> None:
+    """Remove what is kept of a goal: what was wrong then may have been mended since."""
+    for number in range(len(goal.commands)):
+        for suffix in (".state", ".report"):
+            (folder / f"{goal.name}-{number}").with_suffix(suffix).unlink(missing_ok=True)
 
 
 def run_goal(goal: Goal, stage: Stage, folder: Path, minutes: float) -> Result:

@@ -60,6 +60,24 @@ def test_what_is_wrong_is_tried_again(tmp_path: Path) -> None:
     assert found.verdict == "met"
 
 
+def test_what_was_wrong_is_not_resumed(tmp_path: Path) -> None:
+    text = """from pathlib import Path
+from tests.gates import series
+series.series("", lambda n: Path("WRONG").read_text() or None, 3)
+"""
+    answer, path = tmp_path / "answer", tmp_path / "tries.py"
+    head = f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n"
+    path.write_text(head + text.replace("WRONG", str(answer)))
+    words = f"{path} --state {{state}} --json {{report}} --count {{count}}"
+    one = Goal("G9", "", "", (3, 3, 3), (Command(words, goals.of_record),))
+    answer.write_text("differs")
+    (found,) = run_all([one], Stage.NIGHTLY, tmp_path / "state", 1.0)
+    assert found.wrong == 3
+    answer.write_text("")
+    (found,) = run_all([one], Stage.NIGHTLY, tmp_path / "state", 1.0)
+    assert (found.verdict, found.count, found.wrong) == ("met", 3, 0)
+
+
 @pytest.mark.parametrize("text", ["raise SystemExit(3)", "pass"])
 def test_a_command_without_a_report_is_wrong(tmp_path: Path, text: str) -> None:
     path = tmp_path / "fails.py"
