@@ -136,6 +136,55 @@ def test_rows_of_their_own_are_not(function):
     assert not groups(function)
 
 
+def smoothed(image, w, gain, rows, out):
+    """Windows along rows, then along columns: neighbours read neighbours for each term."""
+    H, W = image.shape
+    K = w.shape[0]
+    for i in range(H):
+        for j in range(W - K + 1):
+            acc = 0.0
+            for k in range(K):
+                acc += w[k] * image[i, j + k]
+            rows[i, j] = acc * gain
+    for i in range(H - K + 1):
+        for j in range(W - K + 1):
+            acc = 0.0
+            for k in range(K):
+                acc += w[k] * rows[i + k, j]
+            out[i, j] = acc - gain
+
+
+def windows_of(h, w, k):
+    rng = np.random.default_rng(3)
+    rows, out = np.zeros((h, w - k + 1)), np.zeros((h - k + 1, w - k + 1))
+    return rng.random((h, w)), rng.random(k), 0.75, rows, out
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("fp", ["strict", "reassociate"])
+def test_windows_have_lanes_across_iterations(fp):
+    """In both modes, as each sum keeps its order."""
+    kernel = po.kernel(smoothed, threads=2, fp=fp).compile(*windows_of(9, 70, 5))
+    lines = kernel.source
+    for label in ("L0", "L2"):
+        part = f"{label}.inner.point.1"
+        assert f"unroll({part}.inner.tile[0])" in lines
+        assert f"vectorize({part}.inner.point[0])" in lines
+        assert f"vectorize({part}[0])" not in lines
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("fp", ["strict", "reassociate"])
+def test_values_of_windows(fp):
+    kernel = po.kernel(smoothed, threads=2, fp=fp)
+    for h, w, k in ((9, 70, 5), (4, 36, 4), (3, 3, 1), (5, 40, 0)):
+        found, want = windows_of(h, w, k), windows_of(h, w, k)
+        kernel(*found)
+        smoothed(*want)
+        for one, other in zip(found[3:], want[3:], strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12 if fp == "reassociate" else 0)
+
+
 @pytest.mark.toolchain
 @pytest.mark.parametrize("n", [0, 1, 7, 8, 29])
 def test_groups_of_rows(n):
