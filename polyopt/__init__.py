@@ -7,50 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.late import names_of
+from polyopt.late import homes_of, names_of
 
 __version__ = "0.1.0"
-
-_HOMES = {
-    "api": "Kernel",
-    "batched": "vmap",
-    "candidates": "ScheduleCandidate",
-    "compiled": "CompiledKernel",
-    "derivatives": "grad jvp value_and_grad vjp",
-    "decorator": "kernel suggest_shard",
-    "distribution.arrays": "DistributedArray distribute",
-    "distribution.kernel": "DistributedKernel",
-    "distribution.mesh": "Mesh mesh",
-    "targets": "FpMode Machine Options Target detect_machine",
-    "errors": """
-        ArgumentError BudgetError EmitError FrontendError IllegalSchedule InternalError MisreadError
-        PolyoptError ScheduleError ToolchainError UsageError
-    """,
-    "hosting.upload": "to_device",
-    "loading": "LoadedKernel load",
-    "random": "",
-    "runtime.device.streams": "on_stream",
-    "runtime.notices": "BudgetWarning CacheWarning ForkWarning PolyoptWarning",
-    "frontend.syntax.annotations": """
-        bf16 bool_ c64 c128 f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64
-    """,
-    "frontend.syntax.parallel_markers": "parallel prange",
-    "frontend.syntax.argtypes": "ArrayType ConstType ScalarType",
-    "schedule": "Schedule Witness",
-    "tracing.arrays": "LazyArray",
-    "tracing.declaring": "lazy tensor",
-    "tracing.comprehension": "comprehend",
-    "tracing.compiling": "CompiledGraph compile",
-    "tracing.contraction": "einsum",
-    "tracing.terms": "indices max min prod sum where",
-    "transforms": """
-        Affine Cut Deal Diamond Distribute Fuse Fusion Grid Interchange Parallelize Peel Reorder
-        Reverse Separate Shift Sink Skew Split Strip Threads Tile Unroll Vectorize
-    """,
-    "transforms.amount": "amount",
-    "transforms.text": "load_schedule",
-    "verifying": "Verification",
-}
 
 if TYPE_CHECKING:
     from polyopt import random as random
@@ -142,7 +101,7 @@ if TYPE_CHECKING:
     from polyopt.transforms.text import load_schedule
     from polyopt.verifying import Verification
 else:
-    __getattr__ = names_of(__name__, _HOMES)
+    __getattr__ = names_of(__name__)
 
 __all__ = [
     "Affine",
@@ -246,4 +205,4 @@ __all__ = [
 
 def __dir__() -> list[str]:
     """List the public names."""
-    return sorted([*" ".join(_HOMES.values()).split(), "__version__", "random"])
+    return sorted([*homes_of(__name__), "__version__"])

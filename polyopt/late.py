@@ -3,42 +3,64 @@
 A call enters half of polyopt's modules.  Tables say which module has which of the others' names,
 and it is imported when one of them is first asked for:
 
-- `names_of` makes such a table the names of a package.  `from polyopt import transforms` imports no
-  step, `transforms.Deal` imports `polyopt.transforms.deal`.  (So does `from polyopt.transforms
-  import Deal`, which is at once: right for what nearly every call needs.)  Modules of the table are
-  names of the package, too: `proof.dataflow.check_dataflow(...)`.
+- `names_of` makes the imports under `TYPE_CHECKING`, which type checkers read, the names of a
+  package: they are read from its text.  `from polyopt import transforms` imports no step,
+  `transforms.Deal` imports `polyopt.transforms.deal`.  (So does `from polyopt.transforms import
+  Deal`, which is at once: right for what nearly every call needs.)  Modules are names of the
+  package, too: `proof.dataflow.check_dataflow(...)`.
 - `Table` joins dictionaries of several modules into one, as the rules of NumPy's functions.
 - `named` is for records that say where something is, as the steps of schedules.
 
-Type checkers cannot read tables; a package repeats its own as imports under `TYPE_CHECKING`, and
-`tests/test_late.py` compares the two.  A name that a module of the package has, too, is refused:
-what it stood for would depend on who had imported what before.
+A name that a module of the package has, too, is refused: what it stood for would depend on who had
+imported what before.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any, TypeVar
 
 Value = TypeVar("Value")
 
 
-def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """Return the `__getattr__` of a package: `homes` has the names, parted by spaces, of modules.
+_IMPORT = re.compile(r"^    from (polyopt[\w.]*) import (\([^)]*\)|.+)$", re.MULTILINE)
+
+
+@cache
+def homes_of(package: str) -> dict[str, str]:
+    """Return the module of each name that a loaded package imports under `TYPE_CHECKING`.
+
+    A module of the package stands for itself.
+    """
+    text = Path(str(sys.modules[package].__file__)).read_text("utf-8")
+    found = {
+        name: f"{package}.{name}" if home == package else home
+        for home, names in _IMPORT.findall(text)
+        for name in re.findall(r"(\w+)(?: as \w+)?", names)
+    }
+    homes = set(found.values())
+    assert not any(f"{package}.{name}" in homes - {home} for name, home in found.items())
+    return found
+
+
+def names_of(package: str) -> Callable[[str], object]:
+    """Return the `__getattr__` of a package: names that it imports under `TYPE_CHECKING`.
 
     It raises `AttributeError` for a name that is not there.
     """
-    home_of = _by_name(homes)
-    assert not home_of.keys() & homes.keys()
 
     def load(name: str) -> object:
-        if name in homes:
+        homes = homes_of(package)
+        if f"{package}.{name}" in homes.values():
             return import_module(f"{package}.{name}")  # makes it an attribute of the package
-        if name not in home_of:
+        if name not in homes:
             raise AttributeError(f"module `{package}` has no attribute `{name}`")
-        value: object = getattr(import_module(f"{package}.{home_of[name]}"), name)
+        value: object = getattr(import_module(homes[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 

@@ -23,21 +23,17 @@ def tree(package: str) -> ast.Module:
 @cache
 def table(package: str) -> Homes:
     """Return the table of a package, empty where all of its names are imported at once."""
-    constants = {
-        node.targets[0].id: node.value
-        for node in tree(package).body
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-    }
-    calls = [
-        node
-        for node in ast.walk(tree(package))
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "names_of"
-    ]
-    if not calls:
-        return {}
-    (call,) = calls
-    homes = call.args[1]
-    found = ast.literal_eval(constants[homes.id] if isinstance(homes, ast.Name) else homes)
-    return {home: set(names.split()) for home, names in found.items()}
+    found: Homes = {}
+    for block in tree(package).body:
+        if not isinstance(block, ast.If):
+            continue
+        for node in block.body:
+            assert isinstance(node, ast.ImportFrom)
+            names = {alias.name for alias in node.names}
+            assert node.module is not None
+            if node.module == package:
+                found.update({name: set() for name in names})
+            else:
+                home = node.module.removeprefix(f"{package}.")
+                found[home] = found.get(home, set()) | names
+    return found

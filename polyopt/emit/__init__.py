@@ -26,22 +26,4 @@ if TYPE_CHECKING:
     from polyopt.emit.gpu import device_loops as device_loops
     from polyopt.emit.passes import optimize_loops as optimize_loops
 else:
-    __getattr__ = names_of(
-        __name__,
-        {
-            "c": "emit_c",
-            "register_transpose": "",
-            "gpu": "device_loops",
-            "passes": "optimize_loops",
-            "nontemporal_loops": "",
-            "rerolling": "",
-            "display_names": "",
-            "library_calls": "",
-            "memory_plan": "",
-            "notes": "",
-            "random_rows": "",
-            "sharing": "",
-            "tidying": "",
-            "vector_loops": "",
-        },
-    )
+    __getattr__ = names_of(__name__)

@@ -26,19 +26,4 @@ if TYPE_CHECKING:
     from polyopt.frontend.reader.pyfunc import build as build
     from polyopt.frontend.syntax.type_inference import infer_types as infer_types
 else:
-    __getattr__ = names_of(
-        __name__,
-        {
-            "arithmetic": "",
-            "library": "",
-            "numpy": "",
-            "program": "",
-            "python": "",
-            "reader": "",
-            "subscripts": "",
-            "syntax": "",
-            "variables": "",
-            "reader.pyfunc": "build",
-            "syntax.type_inference": "infer_types",
-        },
-    )
+    __getattr__ = names_of(__name__)

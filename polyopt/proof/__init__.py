@@ -29,21 +29,4 @@ if TYPE_CHECKING:
     from polyopt.proof.certificate import Verdict as Verdict
     from polyopt.proof.certification import certify as certify
 else:
-    __getattr__ = names_of(
-        __name__,
-        {
-            "barriers": "",
-            "block_privatization": "",
-            "certificate": "Certificate Claim ClaimKind Verdict",
-            "certification": "certify",
-            "dataflow": "",
-            "exposed_reads": "",
-            "matrix": "",
-            "rescaling": "",
-            "sequence": "",
-            "swizzles": "",
-            "threads": "",
-            "trusted_accesses": "",
-            "turns": "",
-        },
-    )
+    __getattr__ = names_of(__name__)

@@ -38,29 +38,4 @@ if TYPE_CHECKING:
     from polyopt.schedule.schedule import source_schedule as source_schedule
     from polyopt.schedule.witness import Witness as Witness
 else:
-    __getattr__ = names_of(
-        __name__,
-        {
-            "data": "",
-            "dependences": "Dependence DependenceKind Dependences compute_dependences",
-            "float32_functions": "",
-            "fusible_products": "",
-            "inplace": "",
-            "large_parts": "",
-            "masked_terms": "",
-            "powers": "",
-            "reciprocals": "",
-            "reductions": "",
-            "refusal": "",
-            "regions": "",
-            "repair": "Repair RepairKind",
-            "scales": "",
-            "schedule": "Schedule Transform source_schedule",
-            "source_order": "",
-            "speculation": "",
-            "statement_groups": "",
-            "table": "",
-            "transfers": "",
-            "witness": "Witness",
-        },
-    )
+    __getattr__ = names_of(__name__)

@@ -23,21 +23,7 @@ if TYPE_CHECKING:
     )
     from polyopt.strategy.auto import auto_schedule
 else:
-    __getattr__ = names_of(
-        __name__,
-        {
-            "auto": "auto_schedule",
-            "borders": "",
-            "element_sums": "",
-            "gpu": "",
-            "lane_accesses": "",
-            "loop_privatization": "",
-            "row_block_fusion": "",
-            "running_rows": "",
-            "transposed_lanes": "",
-            "wavefront_vectorization": "",
-        },
-    )
+    __getattr__ = names_of(__name__)
 
 __all__ = [
     "auto_schedule",

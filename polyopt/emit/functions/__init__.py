@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
-    from polyopt.emit.functions import powers, trigonometry, vectors
+    from polyopt.emit.functions import powers as powers
+    from polyopt.emit.functions import trigonometry as trigonometry
+    from polyopt.emit.functions import vectors as vectors
 else:
-    __getattr__ = names_of(__name__, {"powers": "", "trigonometry": "", "vectors": ""})
-
-__all__ = ["powers", "trigonometry", "vectors"]
+    __getattr__ = names_of(__name__)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
-    from polyopt.frontend.arithmetic import modular_sums, periodic
+    from polyopt.frontend.arithmetic import modular_sums as modular_sums
+    from polyopt.frontend.arithmetic import periodic as periodic
 else:
-    __getattr__ = names_of(__name__, {"modular_sums": "", "periodic": ""})
-
-__all__ = ["modular_sums", "periodic"]
+    __getattr__ = names_of(__name__)

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
-    from polyopt.frontend.library import calls
+    from polyopt.frontend.library import calls as calls
 else:
-    __getattr__ = names_of(__name__, {"calls": ""})
-
-__all__ = ["calls"]
+    __getattr__ = names_of(__name__)

@@ -19,19 +19,4 @@ if TYPE_CHECKING:
     from polyopt.frontend.numpy import ufunc_calls as ufunc_calls
     from polyopt.frontend.numpy import ufuncs as ufuncs
 else:
-    __getattr__ = names_of(
-        __name__,
-        {
-            "callbacks": "",
-            "creation": "",
-            "grids": "",
-            "indexing": "",
-            "joining": "",
-            "regrouping": "",
-            "reshaping": "",
-            "rows_and_columns": "",
-            "selection": "",
-            "ufunc_calls": "",
-            "ufuncs": "",
-        },
-    )
+    __getattr__ = names_of(__name__)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
-    from polyopt.frontend.program import conflicts, shared_sums
+    from polyopt.frontend.program import conflicts as conflicts
+    from polyopt.frontend.program import shared_sums as shared_sums
 else:
-    __getattr__ = names_of(__name__, {"conflicts": "", "shared_sums": ""})
-
-__all__ = ["conflicts", "shared_sums"]
+    __getattr__ = names_of(__name__)

@@ -7,35 +7,12 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
-    from polyopt.frontend.reader import (
-        assertions,
-        batching,
-        branches,
-        derivatives,
-        filtered_comprehensions,
-        iterables,
-        reshaped_names,
-    )
+    from polyopt.frontend.reader import assertions as assertions
+    from polyopt.frontend.reader import batching as batching
+    from polyopt.frontend.reader import branches as branches
+    from polyopt.frontend.reader import derivatives as derivatives
+    from polyopt.frontend.reader import filtered_comprehensions as filtered_comprehensions
+    from polyopt.frontend.reader import iterables as iterables
+    from polyopt.frontend.reader import reshaped_names as reshaped_names
 else:
-    __getattr__ = names_of(
-        __name__,
-        {
-            "assertions": "",
-            "batching": "",
-            "branches": "",
-            "derivatives": "",
-            "filtered_comprehensions": "",
-            "iterables": "",
-            "reshaped_names": "",
-        },
-    )
-
-__all__ = [
-    "assertions",
-    "batching",
-    "branches",
-    "derivatives",
-    "filtered_comprehensions",
-    "iterables",
-    "reshaped_names",
-]
+    __getattr__ = names_of(__name__)

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
-    from polyopt.frontend.subscripts import strides
+    from polyopt.frontend.subscripts import strides as strides
 else:
-    __getattr__ = names_of(__name__, {"strides": ""})
-
-__all__ = ["strides"]
+    __getattr__ = names_of(__name__)

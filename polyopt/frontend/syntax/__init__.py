@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
-    from polyopt.frontend.syntax import advice
+    from polyopt.frontend.syntax import advice as advice
 else:
-    __getattr__ = names_of(__name__, {"advice": ""})
-
-__all__ = ["advice"]
+    __getattr__ = names_of(__name__)

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
-    from polyopt.frontend.variables import unbound
+    from polyopt.frontend.variables import unbound as unbound
 else:
-    __getattr__ = names_of(__name__, {"unbound": ""})
-
-__all__ = ["unbound"]
+    __getattr__ = names_of(__name__)
