@@ -22,7 +22,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from pathlib import Path
+from pkgutil import get_data
 from typing import Any, TypeVar
 
 Value = TypeVar("Value")
@@ -37,10 +37,11 @@ def homes_of(package: str) -> dict[str, str]:
 
     A module of the package stands for itself.
     """
-    text = Path(str(sys.modules[package].__file__)).read_text("utf-8")
+    text = get_data(package, "__init__.py")
+    assert text is not None
     found = {
         name: f"{package}.{name}" if home == package else home
-        for home, names in _IMPORT.findall(text)
+        for home, names in _IMPORT.findall(text.decode())
         for name in re.findall(r"(\w+)(?: as \w+)?", names)
     }
     homes = set(found.values())

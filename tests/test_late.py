@@ -62,7 +62,8 @@ def test_a_package_has_no_other_names() -> None:
 def test_a_name_that_a_module_has_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "twice.py").write_text(
+    (tmp_path / "twice").mkdir()
+    (tmp_path / "twice" / "__init__.py").write_text(
         "TYPE_CHECKING = False\n"
         "if TYPE_CHECKING:\n"
         "    from polyopt.twice.tile import Tile as Tile\n"

@@ -39,7 +39,7 @@ def test_table_of_a_loop_over_time():
 
 
 def test_iterations_of_a_loop_with_a_stride():
-    """Every second column: half of them, rounded up, not the distance from the first to the last."""
+    """Every second column: half of them, not the distance of the last from the first."""
     assert rows(source_schedule(scops.backward()))[1][2] == "(M + 1) // 2"
 
 
