@@ -21,10 +21,11 @@ from polyopt.strategy.contraction import find_roles
 from polyopt.strategy.driver import BUDGET, MOST, State, marked, new_labels, run, within_budget
 from polyopt.strategy.large_programs import schedule_nests, size_in_words
 from polyopt.strategy.memory_limits import keeps_scalars_small
+from polyopt.strategy.online_sums import carry_sums
 from polyopt.strategy.parallel_reductions import serial
 from polyopt.strategy.row_expansion import expand_rows
 from polyopt.strategy.rules import NESTS, ORDER, SUMS
-from polyopt.strategy.tiling import parallelize_outer
+from polyopt.strategy.tiling import outer_bands, parallelize_outer
 from polyopt.transforms import Affine, Fusion, Separate
 
 
@@ -85,6 +86,10 @@ def with_fewer_cells(
 
 def _candidates(source: Schedule, machine: Machine, *, split: bool = True) -> Iterator[Schedule]:
     """Yield candidate schedules, best first, each made on demand."""
+    carried = within_budget("carried sums", source, lambda s: carry_sums(s, machine))
+    if carried is not source:
+        is_whole = len(outer_bands(carried.tree)) == 1
+        yield carried if is_whole else _finish(_sketch(carried, machine), split=split)
     affine = Affine(Fusion.MIN)
     start = within_budget(str(affine), source, lambda s: s.attempt(affine) or s)
     found = _sketch(start, machine)

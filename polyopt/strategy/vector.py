@@ -35,7 +35,7 @@ _GAIN = {Stride.CONTIGUOUS: 2, Stride.INVARIANT: 1, Stride.STRIDED: -4}
 def vectorize_innermost(schedule: Schedule) -> Schedule:
     """Return `schedule` with the best loop of every innermost band last and vectorized if legal."""
     for label in [band.label for band in bands(schedule.tree) if is_innermost(band)]:
-        schedule = _vectorize_band(schedule, label)
+        schedule = vectorize_band(schedule, label)
     return schedule
 
 
@@ -44,7 +44,8 @@ def is_innermost(band: Band) -> bool:
     return next(iter(bands(band.child)), None) is None
 
 
-def _vectorize_band(schedule: Schedule, label: str) -> Schedule:
+def vectorize_band(schedule: Schedule, label: str) -> Schedule:
+    """Return `schedule` with the best loop of an innermost band last and vectorized if legal."""
     members = find_band(schedule.tree, label).members
     if any(member.kind is LoopKind.VECTOR for member in members):
         return schedule
