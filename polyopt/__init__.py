@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from polyopt import random as random
     from polyopt.api import Kernel
     from polyopt.batched import vmap
+    from polyopt.benching import Bench
     from polyopt.candidates import ScheduleCandidate
     from polyopt.compiled import CompiledKernel
     from polyopt.decorator import kernel, suggest_shard
@@ -53,12 +54,14 @@ if TYPE_CHECKING:
         u64,
     )
     from polyopt.frontend.syntax.argtypes import ArrayType, ConstType, ScalarType
+    from polyopt.frontend.syntax.fixed_sizes import any as any
     from polyopt.frontend.syntax.parallel_markers import parallel, prange
     from polyopt.hosting.upload import to_device
     from polyopt.loading import LoadedKernel, load
     from polyopt.runtime.device.streams import on_stream
     from polyopt.runtime.notices import BudgetWarning, CacheWarning, ForkWarning, PolyoptWarning
     from polyopt.schedule import Schedule, Witness
+    from polyopt.settings import config
     from polyopt.targets import FpMode, Machine, Options, Target, detect_machine
     from polyopt.tracing.arrays import LazyArray
     from polyopt.tracing.compiling import CompiledGraph
@@ -107,6 +110,7 @@ __all__ = [
     "Affine",
     "ArgumentError",
     "ArrayType",
+    "Bench",
     "BudgetError",
     "BudgetWarning",
     "CacheWarning",
@@ -168,6 +172,7 @@ __all__ = [
     "c64",
     "c128",
     "comprehend",
+    "config",
     "detect_machine",
     "distribute",
     "einsum",

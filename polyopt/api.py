@@ -144,12 +144,20 @@ class Kernel(Generic[P, R]):
 
     @boundary
     def compile(self, *args: Any, **kwargs: Any) -> CompiledKernel:  # noqa: ANN401
-        """Compile for example arguments, types (`po.f64["N,M"]`), or for what is inferred."""
+        """Compile for example arguments, types (`po.f64["N,M"]`), or for what is inferred.
+
+        Names of sizes in annotations are keywords, too: `compile(N=4096, T=po.any)` compiles the
+        extents called `N` in, and leaves those called `T` open, as all are that are not named.
+        Raises `UsageError` PO0222 for a size that is neither a number from 0 nor `po.any`.
+        """
         if any(map(is_structured, (*args, *kwargs.values()))):
             inner, apart = self._apart(self._parameters.bind(args, kwargs))
             return inner.compile(*apart)
-        types, values = self._example(args, kwargs)
-        return self._specialized(types, values)
+        from polyopt.frontend.syntax.fixed_sizes import sizes_among, with_extents
+
+        sizes = sizes_among(self.py_func, kwargs, self._parameters.names)
+        types, values = self._example(args, {n: v for n, v in kwargs.items() if n not in sizes})
+        return self._specialized(with_extents(self.py_func, types, sizes), values)
 
     @boundary
     def export(self, directory: str | os.PathLike[str], /, *args: Any) -> list[Path]:  # noqa: ANN401
@@ -273,19 +281,32 @@ class Kernel(Generic[P, R]):
         return tuple(as_type(n, v, defaults) for n, v in zip(names, given, strict=True)), None
 
     @boundary
-    def tune(self, seconds: float, /, *args: Any, **kwargs: Any) -> Tuned:  # noqa: ANN401
+    def tune(
+        self,
+        seconds: float,
+        /,
+        *args: Any,  # noqa: ANN401
+        save: str | os.PathLike[str] | None = None,
+        **kwargs: Any,  # noqa: ANN401
+    ) -> Tuned:
         """Look for a faster schedule for such a call, for about `seconds`, and use it from then on.
 
         Candidates are proven like any schedule and run on copies of the arguments.  The best one is
-        kept in the cache and taken by every later process on this machine.  Raises `UsageError`
-        PO0227 for a call that cannot be repeated on copies.
+        kept in the cache and taken by every later process on this machine.  `save` names a file of
+        yours that a line with it is added to, for the option `tuned`.  Raises `UsageError` PO0227
+        for a call that cannot be repeated on copies, PO0614 for a file that cannot be written.
         """
         limit = self.options.changed({"tune": seconds}).tune
         values = plain_values(self._parameters.bind(args, kwargs))
         types = types_of(self._parameters, values, self._constants)
         with self._lock:
             settled = self._compiled_types(types, values)
-            return self._tune(settled, values, 0.0 if limit is None else limit)
+            found = self._tune(settled, values, 0.0 if limit is None else limit)
+        if save is not None:
+            from polyopt.tuning.saved import append
+
+            append(save, self.py_func, settled, self.options, found.record())
+        return found
 
     def _tune(self, types: Types, values: Values, seconds: float) -> Tuned:
         from polyopt.tuning.kept import keep

@@ -26,6 +26,7 @@ from polyopt.specialize import Parameters, generality, plain_values, show_types,
 from polyopt.targets import Options
 
 if TYPE_CHECKING:
+    from polyopt.benching import Against, Bench
     from polyopt.explaining import Explanation
     from polyopt.ir.loops import LoopFunction
     from polyopt.ir.program import Program
@@ -309,6 +310,25 @@ class CompiledKernel:
         with np.errstate(all="ignore"):
             want = named_results(self.program, theirs, self.py_func(*theirs))
         return compare_results(self.program, values, got, want, self.options.compiler)
+
+    def bench(
+        self,
+        *args: object,
+        against: Against = ("python",),
+        seconds: float = 2.0,
+        **kwargs: object,
+    ) -> Bench:
+        """Time such a call beside other functions, on copies, in turns, for about `seconds`.
+
+        `against`: "python" or "numpy" (the undecorated function), "numba", functions of the same
+        arguments; or a dict of functions by name.  One that takes longer than `seconds` is called
+        once.  Printed, it is a table of milliseconds: median, quartiles, ratio to the kernel.
+
+        Raises: `UsageError` PO0222 for something else, PO0227 for arguments that share memory.
+        """
+        from polyopt.benching import bench
+
+        return bench(self, args, kwargs, against, seconds)
 
     def __repr__(self) -> str:
         names = tuple(argument.name for argument in self.signature.arguments)

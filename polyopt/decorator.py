@@ -65,6 +65,9 @@ def kernel(function: Any = None, **options: object) -> Any:
     - target: "c" (default), "cuda" or "opencl"
     - device: a device's number, a part of its name, or "emulated"; None (default) is the first
     - tune: seconds to search for a faster schedule at the first call; None (default) does not
+    - tuned: a file of schedules that `polyopt tune --save` or `Kernel.tune(..., save=)` wrote; the
+      last line for such a kernel on such a machine is used, proven again.  None (default): the
+      setting `tunings`
     - fixed_sizes: True compiles the extents of arrays in, for each shape anew; False by default
 
     With `mesh`, a `po.mesh`, the kernel is one for the ranks of an MPI job, a `DistributedKernel`:

@@ -25,4 +25,5 @@ class KernelOptions(TypedDict, total=False):
     target: Target | Literal["c", "cuda", "opencl"]
     device: int | str | None
     tune: float | None
+    tuned: str | os.PathLike[str] | None
     fixed_sizes: bool

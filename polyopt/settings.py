@@ -2,7 +2,8 @@
 
 In: variables POLYOPT_*; `[tool.polyopt]` in the nearest pyproject.toml that has such a table, from
 the current directory upwards; polyopt/config.toml in the user's directory for settings.
-Out: a value and where it is from.  A variable goes before the project, the project before the user.
+Out: a value and where it is from.  A variable goes before the project, the project before the user;
+`config` sets variables.
 Refuses: a name that is no setting, a value that is no text, number or truth value, a file that is
 not TOML, a project that chooses a program to run or a directory to load from (PO0237).
 
@@ -12,8 +13,10 @@ never what is run.
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,6 +51,10 @@ SETTINGS = {
 }
 
 
+VARIABLES = ("debug",)
+"""What is chosen like a setting, but in no file: `debug` shows all frames of errors."""
+
+
 class Setting(NamedTuple):
     """A value and where it is from; both are None where nobody chose one."""
 
@@ -78,6 +85,73 @@ def chosen(name: str) -> Setting:
         if name in table:
             return table[name]
     return Setting(None, None)
+
+
+def config(**values: bool | float | str | os.PathLike[str] | None) -> Restoring:
+    """Choose settings for this process and those that it starts; None takes a choice back.
+
+    `po.config(num_threads=4, budget=10)` holds from then on; `with po.config(debug=True): ...`
+    holds inside.  It goes before files of settings, and an option of a kernel before it.  Names are
+    those that `polyopt config` lists, with `_` for `-`, and `debug`, which shows all frames of
+    errors; each is a variable `POLYOPT_...` of the process.  Kernels that are compiled already stay
+    as they are.
+
+    Raises: `UsageError` PO0237 for a name that is no setting, or a value that it cannot have.
+    """
+    chosen_now = {
+        variable_of(_known(name.replace("_", "-"))): _as_variable(name, value)
+        for name, value in values.items()
+    }
+    before = {variable: os.environ.get(variable) for variable in chosen_now}
+    _set(chosen_now)
+    return Restoring(before)
+
+
+class Restoring:
+    """A context at whose end variables of the process are what they were."""
+
+    def __init__(self, before: Mapping[str, str | None]) -> None:
+        self._before = dict(before)
+
+    def __enter__(self) -> None:
+        """Leave the variables as they were set."""
+
+    def __exit__(self, *error: object) -> None:
+        """Set the variables back."""
+        _set(self._before)
+
+
+def _set(values: Mapping[str, str | None]) -> None:
+    for variable, value in values.items():
+        if value is None:
+            os.environ.pop(variable, None)
+        else:
+            os.environ[variable] = value
+
+
+def _known(name: str) -> str:
+    known = [*SETTINGS, *VARIABLES]
+    if name in known:
+        return name
+    near = difflib.get_close_matches(name, known, n=1)
+    names = [one.replace("-", "_") for one in (near or known)]
+    hint = f"did you mean `{names[0]}`?" if near else f"settings are {', '.join(names)}"
+    raise UsageError("PO0237", f"there is no setting `{name.replace('-', '_')}`", hint=hint)
+
+
+def _as_variable(name: str, value: object) -> str | None:
+    """Return a value as a variable holds it; None where there shall be none."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return "1" if value else "0"
+        case int() | float():
+            return str(value)
+        case str() | os.PathLike() if "\0" not in (text := str(os.fspath(value))) and text:
+            return text
+    hint = "give a text, a number, True or False; None takes a choice back"
+    raise UsageError("PO0237", f"setting `{name}` is {value!r}", hint=hint)
 
 
 def variable_of(name: str) -> str:

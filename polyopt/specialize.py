@@ -61,9 +61,11 @@ class Parameters:
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
+            unknown = [name for name in kwargs if name not in self.names]
+            reason = f"there is no parameter `{unknown[0]}`" if unknown else str(error)
             raise ArgumentError(
                 "PO0201",
-                f"`{self.name}`: {error}",
+                f"`{self.name}`: {reason}",
                 hint=f"the parameters are ({', '.join(map(str, self._shown()))})",
             ) from None
         bound.apply_defaults()

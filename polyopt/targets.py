@@ -44,6 +44,8 @@ class Options:
     `budget`: seconds of a processor that compiling may take; None means POLYOPT_BUDGET, or 60.
     `tune`: seconds to search for a faster schedule at the first call, measured on copies of its
     arguments; None does not search, but uses what was found before.
+    `tuned`: a file of schedules that tuning found, as `polyopt tune --save` writes it; it goes
+    before what the cache keeps.
     `fixed_sizes`: the extents of array arguments are compiled in, for each shape anew.
     `device`: which of the target's devices to run on, by number or a part of its name; None takes
     the first, "emulated" runs CUDA text on the host and checks it.
@@ -57,6 +59,7 @@ class Options:
     target: Target = Target.C
     device: int | str | None = None
     tune: float | None = None
+    tuned: str | None = None
     fixed_sizes: bool = False
 
     def changed(  # noqa: C901 - one case for each option
@@ -78,6 +81,8 @@ class Options:
                     options = replace(options, budget=_seconds("budget", value))
                 case "tune":
                     options = replace(options, tune=_seconds("tune", value))
+                case "tuned":
+                    options = replace(options, tuned=_tuned(value))
                 case "target":
                     options = replace(options, target=_target(value))
                 case "device":
@@ -160,6 +165,15 @@ def _schedule(value: object) -> str | None:
         f"option `schedule` is a {type(value).__name__}",
         hint='use None, "source", a text like "tile(L0, 32, 32)", a file\'s path or a Schedule',
     )
+
+
+def _tuned(value: object) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, str | os.PathLike) and os.fspath(value):
+        return str(os.fspath(value))
+    hint = "use the file that `polyopt tune --save FILE.jsonl` wrote, or None"
+    raise UsageError("PO0222", f"option `tuned` is {value!r}", hint=hint)
 
 
 def _compiler(value: object) -> str | None:

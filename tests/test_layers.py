@@ -67,6 +67,7 @@ LAYERS: dict[str, set[str]] = {
     "bounding": {
         *_COMPILER, "emit", "schedule", "runtime", "targets", "pipeline", "numerics",
     },
+    "benching": {"errors", "specialize", "tuning", "bounding", "numerics", "compiled"},
     "verifying": {"errors", "ir", "frontend", "numerics", "bounding"},
     "sizing": {"errors", "ir", "frontend"},
     "explaining": {
@@ -80,6 +81,7 @@ LAYERS: dict[str, set[str]] = {
         "exporting", "saving",
         *_COMPILER, "capture", "numerics", "bounding", "schedulefile", "frontend", "runtime",
         "schedule", "targets", "pipeline", "specialize", "building", "kernel_entries", "verifying",
+        "benching",
         "explaining", "report",
     },
     "candidates": {

@@ -63,14 +63,26 @@ T = TypeVar("T")
 def tuned(function: Callable[..., object], types: Types, options: Options) -> Tuned | None:
     """Return what was found for a kernel before, None where nothing was.
 
-    The cache goes before the file that the setting `tunings` names.
+    The file of the option `tuned` goes before the cache, and the cache before the file that the
+    setting `tunings` names.  A warning says so where the option's file has no line for the kernel.
     """
     if not options.target.is_host:
         return None
+    if options.tuned is not None:
+        found = _in_file(options.tuned, function, types, options)
+        if found is None:
+            name = getattr(function, "__name__", repr(function))
+            reason = "for this text, these types and options, on this machine"
+            notice(PolyoptWarning, f"`{options.tuned}` has no schedule of `{name}` {reason}")
+        return found
     found = _in_cache(function, types, options)
     path = setting("tunings")
-    if found is not None or path is None:
-        return found
+    return found if found is not None or path is None else _in_file(path, function, types, options)
+
+
+def _in_file(
+    path: str, function: Callable[..., object], types: Types, options: Options
+) -> Tuned | None:
     from polyopt.tuning.saved import last_saved
 
     saved = last_saved(path, function, types, options, tuned_of)
@@ -137,7 +149,7 @@ def as_tuned(
     """
     better = known.get(types) or tuned(function, types, options)
     if better is None:
-        return make(options)
+        return make(replace(options, tuned=None))
     known[types] = better
     try:
         return make(with_tuned(options, better))
@@ -147,7 +159,7 @@ def as_tuned(
         known[types] = None
         reason = f"the schedule of {better.origin} is refused: {error.message}"
         notice(PolyoptWarning, f"`{function.__name__}`: {reason}")
-        return make(options)
+        return make(replace(options, tuned=None))
 
 
 def with_tuned(options: Options, found: Tuned | None) -> Options:
@@ -155,7 +167,7 @@ def with_tuned(options: Options, found: Tuned | None) -> Options:
     if found is None:
         return options
     threads = options.threads if found.threads is None else found.threads
-    return replace(options, schedule=found.text, threads=threads)
+    return replace(options, schedule=found.text, threads=threads, tuned=None)
 
 
 def _key(
@@ -170,7 +182,7 @@ def _key(
     facts = {
         "types": [repr(kind) for kind in types],
         "constants": constants,
-        "options": repr(replace(options, budget=None, tune=None)),
+        "options": repr(replace(options, budget=None, tune=None, tuned=None)),
         "compiler": compiler,
         "machine": repr(detect_machine()),
         "processor": list(processor_features()),

@@ -30,3 +30,10 @@ y: NDArray[np.float64] = scaled(x, 2.0)
 z: float = total(np.ones(4))
 w: float = total.py_func(np.ones(4))
 faster: float = total.with_options(fp="fast")(np.ones(4))
+
+
+def not_run() -> None:
+    table: po.Bench = total.compile(N=po.any).bench(np.ones(4), against=["numpy"], seconds=0.1)
+    known: float = total.with_options(tuned="tunings.jsonl")(np.ones(4))
+    with po.config(num_threads=2, debug=True):
+        print(table, known)

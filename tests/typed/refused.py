@@ -24,3 +24,5 @@ c("text")  # wrong
 c(1.0, 2.0)  # wrong
 y: str = c(1.0)  # wrong
 c.with_options(target="fortran")  # wrong
+c.with_options(tuned=3)  # wrong
+po.config(budget=[])  # wrong

@@ -9,8 +9,9 @@ from pathlib import Path
 import click.testing
 import pytest
 
+import polyopt as po
 from polyopt.cli.app import cli
-from polyopt.errors import UsageError
+from polyopt.errors import UsageError, is_debugging
 from polyopt.measuring.detection import detect_machine
 from polyopt.runtime.threads import thread_count
 from polyopt.settings import SETTINGS, chosen, forget_files, is_set, setting, variable_of
@@ -125,3 +126,43 @@ def test_the_command_lists_every_setting_with_its_origin(files: Files) -> None:
     assert found["budget"]["origin"] == str(files.project)
     shown = click.testing.CliRunner().invoke(cli, ["config", "--origin"]).output
     assert f"4                             {files.project}" in shown
+
+
+def test_python_chooses_settings_for_a_time(files, monkeypatch):
+    files.write(project="[tool.polyopt]\nbudget = 7\n")
+    monkeypatch.delenv("POLYOPT_BUDGET", raising=False)
+    with po.config(budget=3, cache_size="5M", verify=True):
+        assert chosen("budget") == ("3", "POLYOPT_BUDGET")
+        assert setting("cache-size") == "5M"
+        assert is_set("verify")
+    assert setting("budget") == "7"
+    po.config(budget=4)
+    assert seconds_to_compile(Options()) == 4.0
+    with po.config(budget=None):
+        assert setting("budget") == "7"
+    assert setting("budget") == "4"
+    po.config(budget=None)
+
+
+def test_python_shows_all_frames_on_request(monkeypatch):
+    monkeypatch.delenv("POLYOPT_DEBUG", raising=False)
+    with po.config(debug=True):
+        assert is_debugging()
+    assert not is_debugging()
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"num_thread": 1}, "did you mean `num_threads`"),
+        ({"zzz": 1}, "settings are num_threads"),
+        ({"budget": ""}, "setting `budget` is ''"),
+        ({"budget": []}, r"setting `budget` is \[\]"),
+    ],
+)
+def test_python_chooses_known_settings_only(values, words, monkeypatch):
+    monkeypatch.delenv("POLYOPT_BUDGET", raising=False)
+    with pytest.raises(UsageError, match=words) as caught:
+        po.config(verify=True, **values)
+    assert caught.value.code == "PO0237"
+    assert not is_set("verify"), "nothing is chosen by a refused call"

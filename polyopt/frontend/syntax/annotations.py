@@ -31,6 +31,10 @@ class Annotation:
                     names.append(str(part))
         return replace(self, dims=tuple(names))
 
+    def __repr__(self) -> str:
+        dims = "" if self.dims is None else f'["{",".join(self.dims)}"]'
+        return f"po.{self.dtype.short_name}{dims}"
+
     def __str__(self) -> str:
         name = self.dtype.short_name
         return name if self.dims is None else f"{name}[{','.join(self.dims)}]"

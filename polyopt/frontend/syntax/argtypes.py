@@ -20,7 +20,7 @@ class ArrayType:
 
     `before` is not empty when other arguments share memory with the array without lying inside:
     the memory begins so many elements before it, in each dimension.  `extents` is not empty when
-    all of them are compiled in.
+    some are compiled in; None stands for the others.
     """
 
     dtype: DType
@@ -28,13 +28,12 @@ class ArrayType:
     layout: Layout
     ones: tuple[bool, ...]
     before: tuple[int, ...] = ()
-    extents: tuple[int, ...] = ()
+    extents: tuple[int | None, ...] = ()
 
     def extent(self, dim: int) -> int | None:
         """Return how long a dimension is known to be."""
-        if self.extents:
-            return self.extents[dim]
-        return 1 if self.ones[dim] else None
+        known = self.extents[dim] if self.extents else None
+        return 1 if known is None and self.ones[dim] else known
 
     @property
     def shown(self) -> str:

@@ -67,6 +67,16 @@ def _annotations(func: Callable[..., object]) -> dict[str, object]:
     return {name: _plain(note) for name, note in found.items()}
 
 
+def annotated_dims(func: Callable[..., object]) -> dict[str, tuple[str, ...]]:
+    """Return parameter -> the text of each dimension that its annotation has."""
+    notes = _annotations(func)
+    found = {name: notes.get(name) for name in inspect.signature(func).parameters}
+    return {
+        name: (note.dims or ()) if isinstance(note, Annotation) else ()
+        for name, note in found.items()
+    }
+
+
 def _plain(note: object) -> object:
     """Return what an alias or `Annotated[np.ndarray, po.f64["N"]]` says: ours, or else the type.
 

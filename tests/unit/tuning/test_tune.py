@@ -179,6 +179,34 @@ def test_a_file_of_tunings_serves_without_the_cache(ledger, monkeypatch):
 
 
 @pytest.mark.toolchain
+def test_an_option_names_the_file(ledger, monkeypatch, tmp_path):
+    monkeypatch.delenv("POLYOPT_TUNINGS")
+    a, b = _arrays()
+    assert "tile(L0, 8, 16)" not in po.kernel(scale).compile(a, b).schedule_text
+    kernel = po.kernel(scale, tuned=ledger)
+    kernel(a, b)
+    np.testing.assert_array_equal(a, 2 * b)
+    assert "tile(L0, 8, 16)" in kernel.compile(a, b).schedule_text
+    other = po.kernel(scale).with_options(tuned=str(ledger), fp="reassociate")
+    with pytest.warns(PolyoptWarning, match=r"tunings\.jsonl` has no schedule of `scale`"):
+        other(a, b)
+    with pytest.raises(UsageError, match="cannot be read") as caught:
+        po.kernel(scale, tuned=tmp_path / "missing.jsonl").compile(a, b)
+    assert caught.value.code == "PO0639"
+    with pytest.raises(UsageError, match="option `tuned` is 3"):
+        po.kernel(scale, tuned=3)
+
+
+@pytest.mark.toolchain
+def test_what_was_found_is_added_to_a_file(bench, tmp_path):
+    path = tmp_path / "mine.jsonl"
+    po.kernel(scale).tune(50.0, *_arrays(), save=path)
+    assert "tile(L0, 8, 16)" in json.loads(path.read_text())["found"]["text"]
+    fresh = po.kernel(scale, tuned=path)
+    assert "tile(L0, 8, 16)" in fresh.schedule(*_arrays()).text
+
+
+@pytest.mark.toolchain
 def test_the_last_line_wins_and_others_stay(ledger):
     a, b = _arrays()
     entry = json.loads(ledger.read_text())
