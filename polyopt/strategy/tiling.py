@@ -10,6 +10,7 @@ from polyopt import strategy
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Statement
 from polyopt.machine import Machine
+from polyopt.model.contraction import TURNS, USUAL
 from polyopt.model.stencil import Stencil, time_tile
 from polyopt.schedule.isl_bridge import coefficients
 from polyopt.schedule.schedule import Schedule, Transform
@@ -58,7 +59,7 @@ def _parallelize(schedule: Schedule, label: str, machine: Machine, above: int) -
         return _parallelize_inner(schedule, band, machine, above)
     coincident = parallel_position(schedule, band)
     if coincident is not None:
-        found = tile_transpose(schedule, label) or _outermost(schedule, band, coincident)
+        found = tile_transpose(schedule, label) or _outermost(schedule, band, coincident, machine)
         if found is not None:
             return found
     peeled = _peeled(schedule, band)
@@ -112,10 +113,22 @@ def parallel_position(schedule: Schedule, band: Band) -> int | None:
 
 STEPS_AND_STRIP = (32, 512)  # of a wavefront of two loops
 MOST_TILED = 4  # loops of a wavefront: more are too many tile loops to make
-STRIP = 256  # iterations of a contiguous loop that one thread takes at a time
+STRIP = 256  # iterations of a contiguous loop that one thread takes at a time, at least
+ROWS = 8  # rows of a strip that stay in half of the second cache between two steps of outer loops
 
 
-def _outermost(schedule: Schedule, band: Band, position: int) -> Schedule | None:
+def strip_size(machine: Machine, element: int) -> int:
+    """Return how many iterations of a contiguous loop one thread takes at a time.
+
+    Long strips are read at the speed of whole rows, and what an outer loop reads again stays in the
+    second cache.  With several threads, a row of usual length has strips for all of them.
+    """
+    cached = machine.l2 // (2 * ROWS * element)
+    shared = cached if machine.cores == 1 else USUAL // (TURNS * machine.cores)
+    return STRIP * max(1, round(min(cached, shared) / STRIP))
+
+
+def _outermost(schedule: Schedule, band: Band, position: int, machine: Machine) -> Schedule | None:
     """Return `schedule` with the loop outermost and parallel.
 
     A contiguous loop is strip-mined: strips go outermost, their iterations stay innermost for
@@ -128,11 +141,19 @@ def _outermost(schedule: Schedule, band: Band, position: int) -> Schedule | None
     if len(band.members) > 1 and vector_gain(schedule, label, position) > 0:
         point, last = f"{label}.point", len(band.members) - 1
         back = [Interchange(f"{point}[{p}]", f"{point}[{p + 1}]") for p in range(last)]
-        strips: list[Transform] = [Tile(label, (STRIP,)), *back, Parallelize(f"{label}.tile[0]")]
+        size = strip_size(machine, _element(schedule, band))
+        strips: list[Transform] = [Tile(label, (size,)), *back, Parallelize(f"{label}.tile[0]")]
         found = schedule.attempt(*moves, *strips)
         if found is not None:
             return found
     return schedule.attempt(*moves, Parallelize(f"{label}[0]"))
+
+
+def _element(schedule: Schedule, band: Band) -> int:
+    """Return the bytes of the largest element that a band's statements write."""
+    names = statements_of(schedule.scop, band.members[0].schedule.domain())
+    targets = [schedule.scop.statement(name).target.array for name in names]
+    return max(schedule.scop.array(name).dtype.size for name in targets)
 
 
 def tile_wavefront(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:

@@ -4,7 +4,8 @@ In: a `LoopFunction`, the machine.  Out: VECTOR loops marked with the arrays who
 fill and never read (`For.streams`), under a condition on sizes that is computed before the nest.
 An ordinary store reads the line from memory first (write-allocate): a third or a half of all that
 such a loop moves (Drepper, "What every programmer should know about memory", 2007, section 6.1).
-Leaves: arrays that the nest reads, writes in several statements, twice or not along rows.
+Leaves: arrays that the nest reads, writes in several statements, twice or not along rows; loops
+that also write other arrays.
 """
 
 from __future__ import annotations
@@ -157,7 +158,10 @@ def _marked(nest: Node, told: dict[str, Symbol]) -> Body:
         longest = extent_of(node)
         if longest is not None and longest.size < streamed_row(node):
             return (node,)
-        marks = tuple((name, told[name]) for name in written_arrays(node.body) if name in told)
+        written = written_arrays(node.body)
+        if not written <= told.keys():
+            return (node,)  # lines that wait to be written are flushed early by other stores
+        marks = tuple((name, told[name]) for name in written)
         return (node.annotated(streams=tuple(sorted(marks, key=lambda mark: mark[0]))),)
 
     return bottom_up((nest,), rule)

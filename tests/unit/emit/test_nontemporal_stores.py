@@ -137,6 +137,14 @@ def test_loops_over_short_rows_are_left_out(elements, count):
     assert sum(isinstance(n, For) and bool(n.streams) for n in all_nodes(fn.body)) == count
 
 
+def test_loops_that_also_write_what_stays_in_the_caches_are_left_out():
+    """A row that each step of the outer loop updates beside the one that it fills."""
+    update = put(at("V", "j"), op("+", at("V", "j"), X), "S1")
+    for body, count in (((put(),), 1), ((update, put()), 0)):
+        fn = use_nontemporal_stores(made(rows(*body)), SMALL)
+        assert sum(isinstance(n, For) and bool(n.streams) for n in all_nodes(fn.body)) == count
+
+
 def test_arrays_that_another_nest_reads_must_exceed_the_caches():
     reader = loop("i", 0, "N", put(at("V", "i"), at("Y", "i", 0), "S1"))
     alone = use_nontemporal_stores(made(rows(put())), SMALL).body[0]

@@ -247,6 +247,30 @@ def test_wavefronts_and_strips_at_small_sizes(make, monkeypatch):
     assert_computes(make(), *schedule.trace)
 
 
+@pytest.mark.parametrize(
+    ("machine", "strip"),
+    [
+        (Machine(cores=1, l2=1 << 20), 8192),
+        (Machine(cores=1, l2=1 << 15), 256),
+        (Machine(cores=2, l2=1 << 20), 512),
+        (Machine(cores=64, l2=1 << 20), 256),
+    ],
+)
+def test_strips_fit_the_second_cache_and_are_enough_for_all_threads(machine, strip):
+    scop = read(
+        """
+        for t in range(N):
+            for s in range(M):
+                state[s] = 0.5 * state[s] + price[t, s]
+                out[t, s] = 2.0 * state[s]
+        """,
+        "price[N, M]; state[M]; out[N, M]",
+        "N M",
+    )
+    steps = parallelize_outer(source_schedule(scop), machine).text
+    assert f"tile(L0, {strip})" in steps
+
+
 def test_a_wavefront_of_tiles():
     schedule = tile_wavefront(source_schedule(scops.seidel()), "L0", Machine())
     assert schedule is not None
