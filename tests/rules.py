@@ -3,6 +3,9 @@
 In: names of workloads (all, and the programs of `tests/heldout`, if none), a target, a mode.
 Out: a line for each module of `polyopt/strategy` whose steps are in the final schedule of some:
 how many, and which; then the modules that have steps in none.  `--json FILE` keeps the same.
+`--without RULE ...` (or `all`) compiles the programs with and without each rule, times both, and
+prints what each rule gains; `--decisions FILE` takes what `--json` kept, and `--json` then keeps
+the rows, which the same command goes on with.
 A step belongs to every module of `strategy` that was at work when it was applied, `auto` only to
 those that no other made.
 """
@@ -15,6 +18,7 @@ import multiprocessing
 import os
 import re
 import sys
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -145,6 +149,36 @@ def rules_of(target: str) -> set[str]:
     }
 
 
+def lines_of(rule: str) -> int:
+    """Return the number of lines of a rule's module."""
+    return len((STRATEGY / f"{rule}.py").read_text(encoding="utf-8").splitlines())
+
+
+def _ablate(found: dict[str, list[str]], options: argparse.Namespace) -> None:
+    """Compile and time programs without rules; print and keep what is known after each program."""
+    from tests import ablation, ablation_runs
+
+    rules = list(ablation.RULES) if options.without == ["all"] else options.without
+    path = options.json or Path(tempfile.mkdtemp()) / "rows.json"
+    cache = (options.cache or path.with_suffix(".cache")).absolute()
+    rows = {(row.rule, row.program, row.level): row for row in ablation.load(path)}
+
+    def note(row: ablation.Row) -> None:
+        rows[row.rule, row.program, row.level] = row
+        ablation.keep(list(rows.values()), path)
+
+    for level in options.levels:
+        known = {(row.rule, row.program) for row in rows.values() if row.level == level}
+        jobs = {"known": known, "most": options.most, "cache": cache, "jobs": options.jobs}
+        for row in ablation_runs.compile_all(found, rules, level, options.mode, **jobs):
+            note(row)
+    chosen = [row for row in rows.values() if row.rule in rules and row.level in options.levels]
+    for row in ablation_runs.measure(chosen, cache, options.seconds):
+        note(row)
+    shown = [row for row in rows.values() if row.rule in rules and row.level in options.levels]
+    print(ablation.summary(shown, {rule: lines_of(rule) for rule in rules}))
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.rules", description=__doc__)
@@ -153,8 +187,25 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--mode", choices=("strict", "reassociate"), default="reassociate")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--json", type=Path, help="a file for the result")
+    parser.add_argument("--decisions", type=Path, help="a file with decisions")
+    parser.add_argument("--without", nargs="+", metavar="RULE", help="rules to leave out, or all")
+    parser.add_argument("--levels", nargs="+", default=["native", "x86-64-v3"])
+    parser.add_argument("--most", type=int, default=8, help="programs of a rule")
+    parser.add_argument("--cache", type=Path, help="a folder for kernels, to go on later")
+    parser.add_argument("--seconds", type=float, default=3600.0, help="for timing")
     options = parser.parse_args(arguments)
-    found = decisions(options.names, options.target, options.mode, options.jobs)
+    if options.decisions:
+        found = json.loads(options.decisions.read_text(encoding="utf-8"))
+        asked = set(options.names)
+        found = {
+            rule: [form for form in forms if not asked or form.partition(":")[0] in asked]
+            for rule, forms in found.items()
+        }
+    else:
+        found = decisions(options.names, options.target, options.mode, options.jobs)
+    if options.without:
+        _ablate(found, options)
+        return
     print(table(found, options.target))
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
