@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 from polyopt import __version__
+from polyopt.dataclass import replace
 from polyopt.errors import UsageError
 from polyopt.ir.source import Source
 from polyopt.loading import Facts, instruction_sets, written
@@ -43,7 +44,7 @@ def save_kernel(
 def _library(source: Source, requested: str | None) -> bytes:
     """Return a library that needs nothing but OpenMP's, where it has parallel loops."""
     compiler = find_compiler(open_store(), requested)
-    texts = builder.kernel_texts(source, None, None)
+    texts = replace(builder.kernel_texts(source, None, None), alone=True)
     with tempfile.TemporaryDirectory(prefix="polyopt-save-") as folder:
         work = Path(folder)
         return (work / builder.build(compiler, texts, work)).read_bytes()

@@ -134,6 +134,12 @@ RECIPES = (
         "piece.",
         sizes={"N": 4, "M": 4}, cells=("T", "T"),
     ),
+    Recipe(
+        "library(S0)", p.product,
+        "Let a BLAS library compute a product. Its loops stay what the proof is about, and run "
+        "where no library is linked.",
+        sizes={"N": 4, "M": 4, "K": 2}, fp="reassociate",
+    ),
     _row(
         "move(L1, L0)", p.lines,
         "Run a nest directly before another one: two nests that are to be fused become "

@@ -143,8 +143,10 @@ class BodyEmitter:
     def node(self, node: Node) -> list[Code]:  # noqa: C901 - one case per node
         """Return the statements of one node."""
         match node:
+            case For(kind=LoopKind.LIBRARY):
+                return emit.library_calls.product_call(self, node)
             case For():
-                return self._loop(node)
+                return self.loop(node)
             case If():
                 condition = self.printer.text(node.condition)
                 ranges = self.printer.ranges.where(node.condition)
@@ -263,7 +265,8 @@ class BodyEmitter:
             operand = self.printer.kept(right, operand)
         return f"{text} {sign} {operand};"
 
-    def _loop(self, loop: For) -> list[Code]:
+    def loop(self, loop: For) -> list[Code]:
+        """Print a loop."""
         lines: list[Code] = []
         if not is_settled(loop.upper, loop.body):
             name = self._fresh(f"{self.name(loop.iter)}_end")
@@ -297,7 +300,7 @@ class BodyEmitter:
                 return self._extremum(loop, inner)
             case LoopKind.SEQUENTIAL | LoopKind.UNROLL | LoopKind.PARALLEL:
                 pass
-            case LoopKind.LANE | LoopKind.SCAN:
+            case LoopKind.LANE | LoopKind.SCAN | LoopKind.LIBRARY:
                 pass
             case LoopKind.BLOCK | LoopKind.THREAD | LoopKind.MATRIX:
                 raise AssertionError("loops over blocks and threads stand in kernels of a device")

@@ -49,6 +49,7 @@ class LoopKind(Enum):
     MATRIX = "matrix"  # of a tile of products that warps compute by matrix instructions; in order
     LANE = "lane"  # a reduction that neighbouring threads make together; in order on a CPU
     SCAN = "scan"  # `a[i] = a[i - 1] op x` that a device's threads make together; in order on a CPU
+    LIBRARY = "library"  # of a product that a library may make, `ir/blas.py`; in order elsewhere
     EXTREMUM = "extremum"  # `m = x if x > m else m` that lanes make together, equal to in order
 
 

@@ -200,33 +200,32 @@ def _kind(member: BandMember) -> str:
             return "the terms of matrix instructions"
         case LoopKind.SCAN:
             return "a scan by threads"
+        case LoopKind.LIBRARY:
+            return "of a product that BLAS computes"
         case _:
             return str(member.kind.value)
 
 
+_RUN = {
+    LoopKind.PARALLEL: "parallel across threads",
+    LoopKind.VECTOR: "vector lanes",
+    LoopKind.UNROLL: "unrolled",
+    LoopKind.BLOCK: "across blocks of the grid",
+    LoopKind.THREAD: "across threads of a block",
+    LoopKind.MATRIX: "by matrix instructions of warps",
+    LoopKind.SCAN: "scanned by threads",
+    LoopKind.LIBRARY: "of a product that BLAS computes",
+    LoopKind.LANE: "across neighbouring threads that combine",
+}
+
+
 def _coincident(schedule: Schedule, band: Band, position: int, member: BandMember) -> str:
     fact = "it carries no dependence"
-    match member.kind:
-        case LoopKind.PARALLEL:
-            return f"parallel across threads: {fact}"
-        case LoopKind.VECTOR:
-            return f"vector lanes: {fact}"
-        case LoopKind.UNROLL:
-            return f"unrolled: {fact}"
-        case LoopKind.BLOCK:
-            return f"across blocks of the grid: {fact}"
-        case LoopKind.THREAD:
-            return f"across threads of a block: {fact}"
-        case LoopKind.MATRIX:
-            return f"by matrix instructions of warps: {fact}"
-        case LoopKind.SCAN:
-            return f"scanned by threads: {fact}"
-        case LoopKind.LANE:
-            return f"across neighbouring threads that combine: {fact}"
-        case LoopKind.SEQUENTIAL | LoopKind.EXTREMUM:
-            outer = _parallel_outside(schedule, band, position)
-            why = f"`{outer}` outside it already is" if outer else "it was left in order"
-            return f"could be parallel ({fact}); {why}"
+    if member.kind in _RUN:
+        return f"{_RUN[member.kind]}: {fact}"
+    outer = _parallel_outside(schedule, band, position)
+    why = f"`{outer}` outside it already is" if outer else "it was left in order"
+    return f"could be parallel ({fact}); {why}"
 
 
 def _parallel_outside(schedule: Schedule, band: Band, position: int) -> str | None:

@@ -24,6 +24,7 @@ from typing import TypeAlias
 from polyopt.dataclass import dataclass
 from polyopt.errors import ToolchainError
 from polyopt.ir.source import Source
+from polyopt.runtime.blas import Blas, require_blas
 from polyopt.runtime.elf import ElfKind, check_elf
 from polyopt.runtime.natives import native_text
 from polyopt.runtime.notices import log
@@ -59,7 +60,7 @@ class Texts:
 
     `quick` asks for less of the compiler.  `calls` is what the kernel calls in place of OpenMP's
     library; None: it has no parallel region, or OpenMP's runs them.  `extension`: the text is no
-    kernel but a module for this interpreter.
+    kernel but a module for this interpreter.  `alone`: the library links no other one but OpenMP's.
     """
 
     entry: str
@@ -70,6 +71,12 @@ class Texts:
     quick: bool = False
     calls: str | None = None
     extension: bool = False
+    alone: bool = False
+
+    @property
+    def blas(self) -> Blas | None:
+        """The library that the kernel's products are made by; raises `ToolchainError` PO0246."""
+        return None if self.alone or "PO_BLAS(" not in self.kernel else require_blas()
 
     @property
     def links_openmp(self) -> bool:
@@ -109,7 +116,7 @@ def library_key(texts: Texts, compiler: Compiler) -> str:
         "wrapper": texts.wrapper,
         "calls": texts.calls,
         "compiler": [list(compiler.command), compiler.identity],
-        "flags": [list(flags), list(WRAPPER_FLAGS), list(link_flags(openmp=texts.links_openmp))],
+        "flags": [list(flags), list(WRAPPER_FLAGS), list(_link_flags(texts))],
         "processor": list(processor_features()),
         "python": python_abi() if texts.extension else None,
         "libc": libc(),
@@ -319,7 +326,7 @@ def _finish(
     most = _SECONDS if seconds is None else min(seconds, _SECONDS)
     _wait(running, most)
     objects = tuple(command.output for command, _ in running)
-    link = (*compiler.command, *objects, "-o", "library.so", *link_flags(openmp=texts.links_openmp))
+    link = (*compiler.command, *objects, "-o", "library.so", *_link_flags(texts))
     _wait(_start_all([Command(link, "library.so")], work), most)
     name = library_name((work / "library.so").read_bytes())
     os.rename(work / "library.so", work / name)
@@ -327,7 +334,13 @@ def _finish(
 
 
 def _flags(compiler: Compiler, texts: Texts) -> tuple[str, ...]:
-    return kernel_flags(compiler, openmp=texts.openmp, contract=texts.contract, quick=texts.quick)
+    own = kernel_flags(compiler, openmp=texts.openmp, contract=texts.contract, quick=texts.quick)
+    return own if texts.blas is None else (*own, *texts.blas.compile_flags)
+
+
+def _link_flags(texts: Texts) -> tuple[str, ...]:
+    own = link_flags(openmp=texts.links_openmp)
+    return own if texts.blas is None else (*texts.blas.link_flags, *own)
 
 
 def _compile_kernel(compiler: Compiler, texts: Texts) -> Command:

@@ -208,7 +208,13 @@ def _check_member(
         return Violation(Fault.REVERSED, backwards, member.name, level), remaining
     remaining = remaining.learnt(member)
     match member.kind:
-        case LoopKind.SEQUENTIAL | LoopKind.UNROLL | LoopKind.MATRIX | LoopKind.SCAN:
+        case (
+            LoopKind.SEQUENTIAL
+            | LoopKind.UNROLL
+            | LoopKind.MATRIX
+            | LoopKind.SCAN
+            | LoopKind.LIBRARY
+        ):
             return None, remaining.equal(member)
         case LoopKind.EXTREMUM:
             raise AssertionError("a pass marks such loops, not a schedule")

@@ -94,6 +94,7 @@ STEPS: dict[str, Step] = {
     "hold": Step("hold(A, L0)", "hold.Hold"),
     "interchange": Step("interchange(i, j)", "interchange.Interchange"),
     "layout": Step("layout(T, 1, 0)", "layout.LayOut"),
+    "library": Step("library(S1)", "library.Library"),
     "move": Step("move(L0, L3)", "move.Move"),
     "online": Step("online(S3, 128, 256)", "online.Online"),
     "overlap": Step("overlap(t, 2, 32, 32)", "overlap.Overlap"),

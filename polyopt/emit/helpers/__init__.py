@@ -33,15 +33,15 @@ __all__ = [
 
 _DEFINITIONS = {**scalars.DEFINITIONS, **memory.DEFINITIONS, **vectors.DEFINITIONS}
 
-_RANDOM: Table[Callable[[Helper], list[str]]] = Table(
+_SELDOM: Table[Callable[[Helper], list[str]]] = Table(
     "polyopt.emit.helpers",
     "DEFINITIONS",
-    {"random_numbers": "mulhi philox_block philox philox_row product normal"},
+    {"random_numbers": "mulhi philox_block philox philox_row product normal", "blas": "gemm gemv"},
 )
 
 
 def definition(helper: Helper) -> list[str]:
     """Return the lines that define `helper`."""
-    if helper.kind.value in _RANDOM:
-        return _RANDOM[helper.kind.value](helper)
+    if helper.kind.value in _SELDOM:
+        return _SELDOM[helper.kind.value](helper)
     return _DEFINITIONS[helper.kind](helper)

@@ -102,6 +102,8 @@ class HelperKind(Enum):
     PHILOX_ROW = "philox_row"
     PRODUCT = "product"
     NORMAL = "normal"
+    GEMM = "gemm"
+    GEMV = "gemv"
 
 
 NEEDED: Mapping[HelperKind, tuple[HelperKind, ...]] = {

@@ -19,6 +19,7 @@ from polyopt.emit.passes.fma import contract
 from polyopt.emit.passes.gathers import shorten_gathering_vectors
 from polyopt.emit.passes.guards import hoist_guards
 from polyopt.emit.passes.invariant_hoisting import hoist_invariants
+from polyopt.emit.passes.library_products import put_back, set_aside
 from polyopt.emit.passes.nontemporal_stores import strip_mine_nontemporal, use_nontemporal_stores
 from polyopt.emit.passes.outer_vectorization import vectorize_across_rows
 from polyopt.emit.passes.packing import pack_operands
@@ -40,6 +41,7 @@ MOST = 0.5  # of the time that is left, for one pass
 def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
     """Return `fn` after all passes; one that takes too long is left out."""
     del fp
+    fn, products = set_aside(fn)
     fn = settle_ratios(hoist_invariants(fn))
     steps: tuple[tuple[str, Callable[[LoopFunction], LoopFunction]], ...] = (
         ("fused multiply-add", contract if machine.fma else _nothing),
@@ -65,7 +67,7 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
     for what, step in steps:
         with optional(what, part=MOST):
             fn = step(fn)
-    return exit_on_faults(fn)
+    return put_back(exit_on_faults(fn), products)
 
 
 def _nothing(fn: LoopFunction) -> LoopFunction:

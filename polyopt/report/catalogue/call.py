@@ -184,4 +184,29 @@ CALL: dict[str, Entry] = {
         'po.kernel(f, target="sketch"), where the entry point of `polyopt.targets` names no module',
         "use another target, or mend or remove the package that the message names",
     ),
+    "PO0242": Entry(
+        "a statement is no product that a BLAS library computes",
+        "library(S0) on C[i, j] += A[i, k] * A[k, j] * B[k, j], or on loops over a triangle",
+        "name a sum of products of a matrix and another matrix, or a vector, over a box",
+    ),
+    "PO0243": Entry(
+        "the loops around a product cannot be handed to a library",
+        "library(S1) where S1 shares its loops with S0, or in a parallel loop",
+        "distribute the loops first, and leave steps on the loops of the product out",
+    ),
+    "PO0244": Entry(
+        "the source fixes the order of a sum that a library would make in its own",
+        "library(S0) on C[i, j] += A[i, k] * B[k, j] under fp='strict'",
+        "write the sum as `@`, or use fp='reassociate'",
+    ),
+    "PO0245": Entry(
+        "a step after `library` changed the loops of the product",
+        "library(S1); reverse(i)",
+        "put `library` behind the steps on these loops, or leave them out",
+    ),
+    "PO0246": Entry(
+        "a kernel hands products to a BLAS library, and none is installed",
+        "schedule='library(S1)', on a system without OpenBLAS whose NumPy brings none",
+        "install OpenBLAS, or NumPy or SciPy from PyPI; or leave `library` out",
+    ),
 }
