@@ -278,6 +278,45 @@ def test_a_wavefront_of_tiles():
     assert tile_wavefront(source_schedule(scops.diagonal()), "L0", Machine()) is None
 
 
+WARPED = """
+    for i in range(1, N):
+        for j in range(1, M):
+            A[i, j] = A[i, j] + A[i - 1, j] * A[i, j - 1]
+    """
+
+
+def test_tiles_of_a_wavefront_run_by_diagonals(monkeypatch):
+    """Iterations of a diagonal are independent: the innermost loop is coincident."""
+    monkeypatch.setattr(tiling, "DIAGONAL", 2)
+    monkeypatch.setattr(tiling, "STEPS_AND_STRIP", (4, 3))
+    scop = read(WARPED, "A[N, M]", "N M")
+    schedule = parallelize_outer(source_schedule(scop), Machine())
+    inner = find_band(schedule.tree, "L0.point.point")
+    assert schedule.text.endswith("skew(L0.point[1], L0.point[0], 1); tile(L0.point, 2, 1)")
+    assert inner.members[0].coincident
+    assert_computes(scop, *schedule.trace)
+
+
+def warped(x, y, cost):
+    for i in range(1, cost.shape[0]):
+        for j in range(1, cost.shape[1]):
+            best = min(cost[i - 1, j], cost[i, j - 1], cost[i - 1, j - 1])
+            cost[i, j] = abs(x[i - 1] - y[j - 1]) + best
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("fp", ["strict", "reassociate"])
+def test_values_of_a_wavefront(fp):
+    kernel = po.kernel(warped, fp=fp, threads=2)
+    rng = np.random.default_rng(5)
+    for n, m in ((1, 1), (3, 2), (12, 13), (33, 40), (40, 33), (70, 530)):
+        cost, x, y = rng.random((n, m)), rng.random(n), rng.random(m)
+        want = cost.copy()
+        kernel(x, y, cost)
+        warped(x, y, want)
+        np.testing.assert_array_equal(cost, want)
+
+
 def test_a_loop_that_cannot_go_further_out_is_parallel_where_it_is():
     """Two colours in turns: rows of one colour are independent, steps and colours are not."""
     scop = read(
