@@ -58,12 +58,15 @@ class Reduction:
     `reassociable`: the source leaves the order of the operations open (`np.sum`, `@`).
     `narrow`: NumPy may round each partial result to that type, here they are rounded once.
     `rounds`: FLOAT32 factors of its terms may be rounded to tf32 (11 bits) before they are used.
+    `carried`: its terms are multiples of exponentials below the maximum of their row; they may be
+    taken below a maximum so far, and multiplied by the exponentials of its rises.
     """
 
     op: BinaryOp
     reassociable: bool
     rounds: bool = False
     narrow: DType | None = None
+    carried: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,13 @@ def analyse(program: Program, source_loops: LoopFunction) -> Analysis:
         for s in scop.statements
         if s.reduction is not None and s.reduction.rounds
     )
-    extended = with_bounds(source_loops, found, reordered, narrow, rounded, fusible)
+    carried = frozenset(
+        s.name
+        for scop in program.scops
+        for s in scop.statements
+        if s.reduction is not None and s.reduction.carried
+    )
+    extended = with_bounds(source_loops, found, reordered, narrow, rounded, fusible, carried)
     signature = _signature(program.signature, extended)
     function = replace(extended.function, signature=signature)
     arrays = {a.name: a for a in (*program.arrays, *function.arrays) if a.role is not Role.TEMP}

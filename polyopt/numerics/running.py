@@ -76,6 +76,9 @@ from polyopt.numerics.reals import (
 TF32 = 2.0**-10 + 2.0**-20
 """Relative error of a product whose factors were rounded to 11 bits, to the nearest."""
 
+RISE = 1.5
+"""Pairs of roundings when a maximum rises: a factor within one unit, its product with the sum."""
+
 
 @dataclass(frozen=True, eq=False)
 class Extended:
@@ -93,17 +96,19 @@ def with_bounds(
     narrow: Mapping[str, DType],
     rounded: frozenset[str] = frozenset(),
     fusible: frozenset[str] = frozenset(),
+    carried: frozenset[str] = frozenset(),
 ) -> Extended:
     """Return `fn` with a bound beside every value that `found` calls inexact.
 
     `reordered` are the statements whose sums run in an unknown order, `narrow` the types that the
     reference may round their partial results to, `rounded` those whose factors may become tf32,
-    `fusible` those in whose values products and their sums may round once.
+    `fusible` those in whose values products and their sums may round once, `carried` those whose
+    sums may be multiplied by the rises of a maximum.
     """
     names = Names(unused_prefix(fn))
     reordered |= found.rounded - fusible
     sums = frozenset(open_sums(fn.body, reordered))
-    extender = _Extender(fn, found, reordered, names, sums, narrow, rounded, fusible)
+    extender = _Extender(fn, found, reordered, names, sums, narrow, rounded, fusible, carried)
     body = (Assign(Load(names.lost, (), REAL), ZERO), *extender.body(fn.body))
     arrays = [*fn.arrays, Array(names.lost, REAL, (), Role.OUTPUT)]
     for array in fn.arrays:
@@ -122,6 +127,7 @@ class _Extender:
     narrow: Mapping[str, DType]
     rounded: frozenset[str]
     fusible: frozenset[str]
+    carried: frozenset[str]
     count: int = 0
     statement: str = ""  # of the node whose values are extended
     pending: list[Node] = field(default_factory=list)
@@ -294,7 +300,8 @@ class _Extender:
 
         Any order of n terms is within n roundings of the sum of magnitudes, and so is the
         reference's: the bound grows to `2 * n * u * sum(|terms|)`, besides the terms' own errors.
-        A term that adds products counts as many: they may be added one by one.
+        A term that adds products counts as many: they may be added one by one.  Each term may raise
+        the maximum that a sum is carried along with.
         """
         name = target.array if isinstance(target, Load) else target.name
         added = value.right if value.left == since else value.left
@@ -303,7 +310,9 @@ class _Extender:
         total = self.temporary(new_total)
         parts = [product for _, product in products(added)]
         several = [self.operand(p).value for p in parts] if len(parts) > 1 else [term.value]
-        sized, count = plus(*map(size, several)), number(float(len(several)))
+        sized = plus(*map(size, several))
+        steps = len(several) + (RISE if node.statement in self.carried else 0)
+        count = number(float(steps))
         error, terms, mass = (
             self.companion(kind(name), since)
             for kind in (self.names.error, self.names.terms, self.names.mass)

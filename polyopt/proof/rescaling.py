@@ -77,9 +77,7 @@ class _Check:
         self.olds = olds
         self.known = {a.name: a for a in before.arrays}
         self.space = after.context.get_space()
-        self.clocks = {
-            id(s): Clock(s.order.intersect_params(s.context)) for s in (before, after)
-        }
+        self.clocks = {id(s): Clock(s.order.intersect_params(s.context)) for s in (before, after)}
 
     def run(self) -> None:
         """Raise `Refuted` where something is not as it has to be."""
@@ -141,6 +139,8 @@ class _Check:
         back = rewrite(now.value, lambda e: _renamed(e, {new: old}))
         if not (_same(was, replace(now, value=back)) and was.is_reassociable):
             raise Refuted(f"{now.name} does not add the terms of the source")
+        if was.reduction is None or not was.reduction.carried:
+            raise Refuted(f"the program does not allow {now.name} to be carried")
         value = now.value
         is_sum = isinstance(value, Binary) and value.op is BinaryOp.ADD
         if not is_sum or value.left != now.target or not _is_factor(value.right, new):

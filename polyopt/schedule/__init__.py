@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from polyopt.schedule import reductions as reductions
     from polyopt.schedule import refusal as refusal
     from polyopt.schedule import regions as regions
+    from polyopt.schedule import running_sums as running_sums
     from polyopt.schedule import scales as scales
     from polyopt.schedule import source_order as source_order
     from polyopt.schedule import speculation as speculation

@@ -9,9 +9,24 @@ sums whose order is open and that begin at zero (PO0350).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
-from polyopt.dataclass import dataclass
-from polyopt.ir.expr import Binary, BinaryOp, Call, Const, Expr, Iter, Load, MathFunc, loads, rewrite, walk
+from polyopt.dataclass import dataclass, replace
+from polyopt.ir.budget import optional
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Call,
+    Const,
+    Expr,
+    Iter,
+    Load,
+    MathFunc,
+    loads,
+    rewrite,
+    walk,
+)
+from polyopt.ir.program import Program
 from polyopt.ir.scop import Role, Scop, Statement
 
 LAWS = (MathFunc.EXP, MathFunc.EXP2)
@@ -77,6 +92,32 @@ class RunningSums:
         found += (self.exponential,) if self.is_consumed else ()
         found += (s for one in self.sums for s in (one.start, one.statement))
         return tuple(found)
+
+
+def with_carried_sums(program: Program) -> Program:
+    """Return `program` with the sums marked that may be carried along with a maximum."""
+    match program.parts:
+        case (Scop() as scop,):
+            with optional("carried sums"):
+                names = {one.statement.name for group in _groups(scop) for one in group.sums}
+                if names:
+                    marked = (_carried(s) if s.name in names else s for s in scop.statements)
+                    scop = replace(scop, statements=tuple(marked))
+                    return replace(program, parts=(scop,))
+        case _:
+            pass
+    return program
+
+
+def _groups(scop: Scop) -> Iterator[RunningSums]:
+    for top in maxima(scop):
+        with suppress(NotRunning):
+            yield find_running_sums(scop, top.name)
+
+
+def _carried(statement: Statement) -> Statement:
+    assert statement.reduction is not None
+    return replace(statement, reduction=replace(statement.reduction, carried=True))
 
 
 def maxima(scop: Scop) -> Iterator[Statement]:
@@ -261,9 +302,11 @@ class _Search:
             case _:
                 return f"{array} does not start at zero before {name}"
         later = [s for s in self.scop.statements[place + 1 :] if s in writers]
-        return Summed(statement, start, own, here, free) if all(
-            _iterators(s.target) is not None for s in later
-        ) else f"{array} is changed in another way after {name}"
+        return (
+            Summed(statement, start, own, here, free)
+            if all(_iterators(s.target) is not None for s in later)
+            else f"{array} is changed in another way after {name}"
+        )
 
     def _place_of_start(self, start: Statement, column: str) -> Place:
         rows = _iterators(start.target)

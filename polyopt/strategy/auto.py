@@ -88,8 +88,7 @@ def _candidates(source: Schedule, machine: Machine, *, split: bool = True) -> It
     """Yield candidate schedules, best first, each made on demand."""
     carried = within_budget("carried sums", source, lambda s: carry_sums(s, machine))
     if carried is not source:
-        is_whole = len(outer_bands(carried.tree)) == 1
-        yield carried if is_whole else _finish(_sketch(carried, machine), split=split)
+        yield _beside(carried, source, machine, split=split)
     affine = Affine(Fusion.MIN)
     start = within_budget(str(affine), source, lambda s: s.attempt(affine) or s)
     found = _sketch(start, machine)
@@ -116,6 +115,15 @@ def _candidates(source: Schedule, machine: Machine, *, split: bool = True) -> It
     if own is source is not start:
         yield _finish(_sketch(source, machine), split=split)
     yield within_budget("parallel loops", source, lambda s: parallelize_outer(s, machine))
+
+
+def _beside(carried: Schedule, source: Schedule, machine: Machine, *, split: bool) -> Schedule:
+    """Return `carried` with the nests that `source` has, too, finished."""
+    if len(outer_bands(carried.tree)) == 1:
+        return carried
+    sketch = _sketch(carried, machine)
+    settled = sketch.settled | new_labels(source, carried)
+    return _finish(replace(sketch, settled=settled), split=split)
 
 
 def _or_same(stage: Callable[[Schedule], Schedule | None], schedule: Schedule) -> Schedule:

@@ -76,6 +76,14 @@ class Online(DataStep, Written):
         except NotRunning as error:
             loc = None if error.statement is None else error.statement.loc
             raise ScheduleError(error.code, f"{self}: {error}", loc=loc, hint=error.hint) from None
+        strict = [one.statement for one in group.sums if not _may_be_carried(one.statement)]
+        if strict:
+            raise ScheduleError(
+                "PO0350",
+                f"{self}: the factors of {strict[0].name} would round once more for each block",
+                loc=strict[0].loc,
+                hint='compile it with fp="reassociate"',
+            )
         names = {s.name for s in group.statements}
         parts = tree.parts if isinstance(tree, Sequence) else ()
         alone = [p for p in parts if {one.get_tuple_name() for one in _sets(p.domain)} <= names]
@@ -89,6 +97,10 @@ class Online(DataStep, Written):
                 hint="take this step first, or distribute the nest before it",
             )
         return _Nest(self, scop, group, sizes).program(tree, alone)
+
+
+def _may_be_carried(statement: Statement) -> bool:
+    return statement.reduction is not None and statement.reduction.carried
 
 
 def _sets(domain: isl.UnionSet) -> list[isl.Set]:
@@ -213,8 +225,10 @@ class _Nest:
         space = set_space(self.scop.params, "", iters)
         # [rows, block] -> those of the domain; [rows, free] -> an element with a start
         started = one.start.write.relation.intersect_params(self.scop.context).range()
-        index = tuple(rewrite(e, lambda p: names.get(p.name) if isinstance(p, Iter) else None)
-                      for e in target.index)
+        index = tuple(
+            rewrite(e, lambda p: names.get(p.name) if isinstance(p, Iter) else None)
+            for e in target.index
+        )
         universe = isl.Set.universe(space)
         whole = _map(universe, index).set_tuple_name(isl.dim_type.out, target.array)
         own = _map(universe, tuple(map(Iter, (*self.row_names, *extra))))
@@ -261,7 +275,8 @@ class _Nest:
         for producer in group.producers:
             fixed = set(group.places[producer.name].rows[:outer])
             loops = [name for name in producer.iters if name not in fixed]
-            found.append(((producer,), self._loops(tree, f"online_{producer.name}", producer, loops)))
+            nest = self._loops(tree, f"online_{producer.name}", producer, loops)
+            found.append(((producer,), nest))
         numbers = [n for n, one in enumerate(group.sums) if not one.free]
         parts: list[tuple[tuple[Statement, ...], Tree]] = []
         if group.start is not None:
@@ -270,8 +285,10 @@ class _Nest:
         parts += [((one,), Leaf()) for one in carried]
         parts += [((scaled[n],), Leaf()) for n in numbers]
         below = (weights, *(sums[n] for n in numbers))
-        columns = {weights.name: group.column, **{sums[n].name: group.sums[n].column for n in numbers}}
-        terms = self._band(tree, "online_terms", below, [columns], _sequence([((s,), Leaf()) for s in below]))
+        columns = {sums[n].name: group.sums[n].column for n in numbers}
+        columns[weights.name] = group.column
+        body = _sequence([((s,), Leaf()) for s in below])
+        terms = self._band(tree, "online_terms", below, [columns], body)
         parts.append((below, terms))
         within = tuple(s for some, _ in parts for s in some)
         rows = {s.name: self._row_of(s) for s in within}
