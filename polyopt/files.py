@@ -1,17 +1,19 @@
-"""Reading of files that a user or another machine names: regular files of limited size only.
+"""Files that a user or another machine names: regular ones of limited size are read, whole written.
 
-In: a path, the most bytes.  Out: an open file, or its bytes.
+In: a path, the most bytes; what to write.  Out: an open file, or its bytes; a file, whole or none.
 Refuses: with `OSError`, whose `strerror` is a reason to show, devices, FIFOs, sockets, folders and
 files that are too large: reading these may never end.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import os
 import stat
-from typing import BinaryIO
+from collections.abc import Callable
+from typing import IO, BinaryIO
 
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
@@ -33,6 +35,49 @@ def read_regular(path: str | os.PathLike[str], most: int) -> bytes:
 def read_text(path: str | os.PathLike[str], most: int, encoding: str = "utf-8") -> str:
     """Return the text of such a file, with `\n` line ends; raises `ValueError`, too."""
     return io.TextIOWrapper(io.BytesIO(read_regular(path, most)), encoding).read()
+
+
+def write_whole(
+    path: str | os.PathLike[str], contents: bytes | str | Callable[[IO[bytes]], object]
+) -> None:
+    """Write a file, or leave what is there: a process may end, or be stopped, at any moment.
+
+    `contents`: what is in it, text as UTF-8, or a function that writes it.  A path that is there
+    and is no regular file, such as `/dev/stdout`, is written to.  Raises `OSError`.
+    """
+    import tempfile
+
+    path = os.path.realpath(path)
+    put = contents if callable(contents) else _writer(contents)
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as stream:
+            put(stream)
+        return
+    folder, name = os.path.split(path)
+    handle, staged = tempfile.mkstemp(dir=folder, prefix=f".{name[:200]}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            put(stream)
+        os.chmod(staged, _mode_of(path))
+        os.replace(staged, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(staged)
+        raise
+
+
+def _writer(contents: bytes | str) -> Callable[[IO[bytes]], object]:
+    data = contents.encode() if isinstance(contents, str) else contents
+    return lambda stream: stream.write(data)
+
+
+def _mode_of(path: str) -> int:
+    """Return the mode of a file: of the one that is replaced, or what the user's mask leaves."""
+    with contextlib.suppress(OSError):
+        return stat.S_IMODE(os.stat(path).st_mode)
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o666 & ~umask
 
 
 def is_readable(path: str | os.PathLike[str], most: int) -> bool:

@@ -6,7 +6,6 @@ Refuses: kernels of devices (PO0637), places that cannot be written (PO0614).
 
 from __future__ import annotations
 
-import contextlib
 import os
 import platform
 import tempfile
@@ -15,6 +14,7 @@ from pathlib import Path
 from polyopt import __version__
 from polyopt.dataclass import replace
 from polyopt.errors import UsageError
+from polyopt.files import write_whole
 from polyopt.ir.source import Source
 from polyopt.loading import Facts, instruction_sets, written
 from polyopt.runtime import build as builder
@@ -52,16 +52,7 @@ def _library(source: Source, requested: str | None) -> bytes:
 
 def _write(path: Path, data: bytes) -> None:
     try:
-        handle, staged = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(data)
-            os.chmod(staged, 0o644)
-            os.replace(staged, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(staged)
-            raise
+        write_whole(path, data)
     except OSError as error:
         raise UsageError(
             "PO0614", f"`{path}` cannot be written: {error.strerror}", hint="choose another place"

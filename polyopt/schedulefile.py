@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import Loc, ScheduleError, UsageError
-from polyopt.files import read_text
+from polyopt.files import read_text, write_whole
 
 HEADER = "polyopt-schedule 1"
 NOWHERE = "<schedule>"
@@ -290,7 +290,7 @@ def text_or_file(value: str | os.PathLike[str]) -> str:
 def save_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a schedule's text with its header; raises `UsageError` PO0601."""
     try:
-        Path(path).write_text(f"{HEADER}\n{text}\n", encoding="utf-8")
+        write_whole(path, f"{HEADER}\n{text}\n")
     except OSError as error:
         raise UsageError(
             "PO0601", f"the schedule `{path}` cannot be written: {error.strerror}"

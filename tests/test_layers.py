@@ -75,8 +75,8 @@ LAYERS: dict[str, set[str]] = {
         "schedulefile", "sizing", "targets",
     },
     "loading": {"errors", "files", "ir", "runtime"},
-    "saving": {"", "errors", "ir", "loading", "runtime"},
-    "exporting": {"", "artefact", "emit", "errors", "ir", "pipeline", "schedulefile"},
+    "saving": {"", "errors", "files", "ir", "loading", "runtime"},
+    "exporting": {"", "artefact", "emit", "errors", "files", "ir", "pipeline", "schedulefile"},
     "compiled": {
         "exporting", "saving",
         *_COMPILER, "capture", "numerics", "bounding", "schedulefile", "frontend", "runtime",

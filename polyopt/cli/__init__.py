@@ -11,6 +11,11 @@ from collections.abc import Sequence
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
-    from polyopt.cli.app import run
+    try:
+        from polyopt.cli.app import run
 
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+        code = run(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:  # while modules are imported, or the second one
+        sys.stderr.write("interrupted\n")
+        code = 130
+    sys.exit(code)

@@ -28,6 +28,7 @@ from polyopt.cli.prepare import (
 )
 from polyopt.dataclass import dataclass
 from polyopt.errors import KernelFault, PolyoptError, UsageError
+from polyopt.files import write_whole
 
 if TYPE_CHECKING:
     from polyopt.ir.program import Program
@@ -152,8 +153,7 @@ def _save(path: Path, arrays: dict[str, Any]) -> None:
     import numpy as np
 
     try:
-        with path.open("wb") as stream:
-            np.savez(stream, **arrays)
+        write_whole(path, lambda stream: np.savez(stream, **arrays))
     except OSError as error:
         raise UsageError(
             "PO0614", f"`{path}` cannot be written: {error.strerror}", hint="choose another --out"

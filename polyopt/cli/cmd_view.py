@@ -23,6 +23,7 @@ from polyopt.cli.prepare import (
 )
 from polyopt.cli.typespec import parse_sizes
 from polyopt.errors import UsageError
+from polyopt.files import write_whole
 
 
 @click.command("view")
@@ -72,8 +73,7 @@ def _write(text: str, output: str) -> None:
         sys.stdout.write(text)
         return
     try:
-        with open(output, "w", encoding="utf-8") as file:
-            file.write(text)
+        write_whole(output, text)
     except OSError as error:
         raise UsageError(
             "PO0614", f"`{output}` cannot be written: {error.strerror}",

@@ -13,7 +13,7 @@ import pytest
 import polyopt as po
 from polyopt.cli.app import run
 from polyopt.errors import Loc, PolyoptError, UsageError, render
-from polyopt.files import is_readable, open_regular, read_regular, read_text
+from polyopt.files import is_readable, open_regular, read_regular, read_text, write_whole
 from polyopt.machine import Machine
 from polyopt.measuring.overrides import overridden
 
@@ -122,3 +122,26 @@ def test_a_place_outside_of_its_file(tmp_path):
     far = 10**15
     error = PolyoptError("PO0100", "message", loc=Loc(str(path), 1, far, 1, far + far))
     assert render(error).splitlines()[-2:] == [" 1 | a = 1", "   |      ^"]
+
+
+def test_a_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    path.write_text("before")
+    path.chmod(0o640)
+
+    def stopped(stream) -> None:
+        stream.write(b"half")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(path, stopped)
+    assert path.read_text() == "before"
+    (tmp_path / "link").symlink_to(path)
+    write_whole(tmp_path / "link", "after")
+    assert path.read_text() == "after"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert sorted(os.listdir(tmp_path)) == ["link", "out.txt"]
+    write_whole("/dev/null", b"")
+    assert not Path("/dev/null").is_file()
+    with pytest.raises(FileNotFoundError):
+        write_whole(tmp_path / "missing" / "out.txt", "")
