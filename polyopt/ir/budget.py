@@ -13,13 +13,14 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import islpy as isl
 
 from polyopt.dataclass import dataclass, field
 from polyopt.errors import BudgetError, InternalError, PolyoptError
 from polyopt.ir.clock import BLOCK, NEVER, Block, checkpoint, now, out_of_time
+from polyopt.ir.interruption import deliver, stopping
 from polyopt.ir.stopwatch import Stopwatch, make_stopwatch
 
 SLOWEST = 500_000
@@ -282,6 +283,18 @@ def failure(error: isl.Error) -> InternalError:
 def _entered(
     name: str, budget: Budget | None, seconds: float | None, operations: int | None
 ) -> Iterator[None]:
+    is_outermost = _innermost() is None
+    with (
+        stopping() if is_outermost else nullcontext(),
+        _limited(name, budget, seconds, operations),
+    ):
+        yield
+
+
+@contextmanager
+def _limited(
+    name: str, budget: Budget | None, seconds: float | None, operations: int | None
+) -> Iterator[None]:
     outer = _innermost()
     start, counted = now(), _METER.operations
     limit = NEVER if outer is None else outer.deadline
@@ -310,6 +323,7 @@ def _entered(
         cost.calls += 1
         cost.seconds += now() - start
         cost.operations += _METER.operations - counted
+        deliver()
 
 
 def _start(block: _Block) -> None:

@@ -24,10 +24,11 @@ _SIGEV_THREAD, _CLOCK_THREAD, _TIMER_ABSTIME = 2, 3, 1  # <signal.h>, <time.h> o
 _WORD = struct.Struct("=Q")
 _HEADER = 16  # bytes of an object before what its type keeps in it
 _CONTEXT_BYTES = 4096
-_LATE = 1.0  # seconds that a thread which has been started may need to set a flag
+LATE = 1.0
+"""Seconds that a thread which has been started may need to set a flag."""
 
 
-class _Event(ctypes.Structure):
+class Event(ctypes.Structure):
     """`struct sigevent` where a pointer has eight bytes."""
 
     _fields_ = (
@@ -75,7 +76,7 @@ class Stopwatch:
         """
         if self._is_running() and self._set(_Moments(0, 0, 0, 0)).is_running():
             return False
-        latest = time.monotonic() + _LATE
+        latest = time.monotonic() + LATE
         while not isl.DEFAULT_CONTEXT.aborted() and time.monotonic() < latest:
             time.sleep(0.0001)
         stopped = bool(isl.DEFAULT_CONTEXT.aborted())
@@ -114,16 +115,13 @@ def make_stopwatch() -> Stopwatch | None:
         return None
     try:
         found = _context()
-        if found is None:
-            return None
-        address, count = found
         libc = _with_timers()
-        timer = _timer(libc, address)
+        timer = _timer(libc)
     except (OSError, AttributeError, ValueError):
         return None
-    if timer is None:
+    if timer is None or found is None:
         return None
-    watch = Stopwatch(libc, timer, ctypes.c_ulong.from_address(count))
+    watch = Stopwatch(libc, timer, ctypes.c_ulong.from_address(found[1]))
     weakref.finalize(watch, _delete, libc, timer, os.getpid()).atexit = False
     return watch if watch.works() else None
 
@@ -143,13 +141,23 @@ def _with_timers() -> ctypes.CDLL:
     raise OSError("no timers")
 
 
-def _timer(libc: ctypes.CDLL, address: int) -> ctypes.c_void_p | None:
-    """Return a timer that calls `isl_ctx_abort(address)` on a thread of its own."""
-    function = ctypes.cast(_library().isl_ctx_abort, ctypes.c_void_p)
-    event = _Event(address, 0, _SIGEV_THREAD, function, None, b"")
-    timer = ctypes.c_void_p()
+def _timer(libc: ctypes.CDLL) -> ctypes.c_void_p | None:
+    """Return a timer that aborts isl's context."""
+    event, timer = abort_event(), ctypes.c_void_p()
     failed = libc.timer_create(_CLOCK_THREAD, ctypes.byref(event), ctypes.byref(timer))
     return None if failed else timer
+
+
+def abort_event() -> Event:
+    """Return what has the C library call `isl_ctx_abort` on a thread of its own.
+
+    Raises `ValueError` where isl's context is not found.
+    """
+    found = _context()
+    if found is None:
+        raise ValueError("isl's context is not found")
+    function = ctypes.cast(_library().isl_ctx_abort, ctypes.c_void_p)
+    return Event(found[0], 0, _SIGEV_THREAD, function, None, b"")
 
 
 @cache
