@@ -56,7 +56,7 @@ _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What is compiled; `wrapper` is None where the library is called through ctypes.
+    """What is compiled; `wrapper` is the text that a kernel is called by, None: it is none.
 
     `quick` asks for less of the compiler.  `calls` is what the kernel calls in place of OpenMP's
     library; None: it has no parallel region, or OpenMP's runs them.  `extension`: the text is no
@@ -85,12 +85,14 @@ class Texts:
 
 
 def kernel_texts(source: Source, wrapper: str | None, calls: str | None) -> Texts:
-    """Return what is compiled for an emitted kernel; `wrapper` is what `emit.wrapper` prints."""
+    """Return what is compiled for an emitted kernel; `wrapper` is what `emit.wrapper` prints.
+
+    Without one, for calls through ctypes, the library listens to signals itself.
+    """
     openmp, contract = source.openmp, source.contract
-    text = source.text
-    if wrapper is not None:
-        wrapper = f"{native_text('caller/call.h')}\n{wrapper}"
-        text = f"#define PO_STOPS\n{text}"
+    text = f"#define PO_STOPS\n{source.text}"
+    head = native_text("stops.c" if wrapper is None else "caller/call.h")
+    wrapper = head if wrapper is None else f"{head}\n{wrapper}"
     return Texts(source.entry, text, wrapper, openmp, contract, calls=calls)
 
 

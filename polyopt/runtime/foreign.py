@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,7 @@ _PYTHON: Mapping[DType, type] = {
     DType.BOOL: bool, DType.INT64: int, DType.FLOAT64: float, DType.COMPLEX128: complex,
 }  # fmt: skip
 
+_ASK = ctypes.CFUNCTYPE(ctypes.c_int)
 _LIBRARY = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_int64)
 )
@@ -78,6 +80,7 @@ class ForeignKernel:
         self._entry.argtypes = [_ctype(param) for param in source.params]
         self._entry.restype = ctypes.c_int
         self._numbers = _thread_numbers(library, source, process)
+        self._signals = _signal_functions(library)
         self._threads = threads
         self._process = os.getpid() if process is None else None
         self._support = Support(source.signature)
@@ -134,7 +137,7 @@ class ForeignKernel:
         errors: list[BaseException] = []
         callback = _LIBRARY(self._callback(errors))
         passed = [_value(param, arrays, bound, callback) for param in self._source.params]
-        status = self._call_entry(passed)
+        status = self._listening(passed, errors)
         if status < 0 and errors:
             raise errors[0]
         if status != 0:
@@ -157,6 +160,21 @@ class ForeignKernel:
 
         return call
 
+    def _listening(self, passed: list[object], errors: list[BaseException]) -> int:
+        """Run the entry; what the interpreter's handler of Ctrl-C raises meanwhile is an error."""
+        is_asked = threading.current_thread() is threading.main_thread()
+        if self._signals is None or not is_asked:
+            return self._call_entry(passed)
+        listen, unlisten = self._signals
+        answers = _answers(errors)
+        next(answers)
+        ask = _ASK(answers.__next__)
+        before = listen(ask)
+        try:
+            return self._call_entry(passed)
+        finally:
+            unlisten(before)
+
     def _call_entry(self, passed: list[object]) -> int:
         if self._numbers is None:
             return int(self._entry(*passed))
@@ -167,6 +185,35 @@ class ForeignKernel:
             return int(self._entry(*passed))
         finally:
             set_(before)
+
+
+def _answers(errors: list[BaseException]) -> Iterator[int]:
+    """Let the interpreter handle its signals at each step; yield 0, or -1 where that raised.
+
+    A generator that has begun, since a function handles them at its start, before any `try`.
+    """
+    while True:
+        try:
+            yield 0
+            for _ in range(2):
+                pass
+        except GeneratorExit:
+            return
+        except BaseException as error:
+            errors.append(error)
+        while errors:
+            yield -1
+
+
+def _signal_functions(
+    library: ctypes.CDLL,
+) -> tuple[Callable[[object], int | None], Callable[[int | None], None]] | None:
+    """Return what makes a library listen to Ctrl-C, and ends that; None: it was saved before."""
+    if not hasattr(library, "po_listen"):
+        return None
+    library.po_listen.restype = ctypes.c_void_p
+    library.po_unlisten.argtypes, library.po_unlisten.restype = [ctypes.c_void_p], None
+    return library.po_listen, library.po_unlisten
 
 
 def _thread_numbers(

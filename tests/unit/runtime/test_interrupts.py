@@ -49,6 +49,16 @@ def allocating(a, steps):
     return s
 
 
+@po.kernel(threads=2)
+def rows_of(u, v, steps):
+    for i in range(v.shape[0]):
+        s = 0.0
+        for t in range(steps):
+            for j in range(u.shape[0]):
+                s = s * 0.5 + u[j] * t
+        v[i] = s
+
+
 @contextmanager
 def interrupted(after: float, handler=signal.default_int_handler) -> Iterator[None]:
     """Send the process a SIGINT in so many seconds, which `handler` gets."""
@@ -74,8 +84,9 @@ def rows() -> tuple[np.ndarray, np.ndarray]:
         (smooth, (*rows(), 3), (*rows(), 10**7)),
         (counting, (10,), (4 * 10**9,)),
         (allocating, (np.ones(1000), 2), (np.ones(1000), 5 * 10**7)),
+        (rows_of, (*rows(), 2), (*rows(), 20_000)),
     ],
-    ids=["steps", "while", "allocating"],
+    ids=["steps", "while", "allocating", "parallel"],
 )
 def test_the_kernel_ends(kernel, short, long) -> None:
     kernel(*short)
@@ -84,6 +95,44 @@ def test_the_kernel_ends(kernel, short, long) -> None:
         kernel(*long)
     assert time.monotonic() - begun < 15
     kernel(*short)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory):
+    """Return kernels that are called through ctypes."""
+    folder = tmp_path_factory.mktemp("saved")
+    smooth.compile(*rows(), 2).save(folder / "smooth.po")
+    rows_of.compile(*rows(), 2).save(folder / "rows.po")
+    return po.load(folder / "smooth.po"), po.load(folder / "rows.po", threads=2)
+
+
+@pytest.mark.parametrize("which, steps", [(0, 10**7), (1, 20_000)], ids=["steps", "parallel"])
+def test_a_saved_kernel_ends(saved, which, steps) -> None:
+    saved[which](*rows(), 2)
+    handler = signal.getsignal(signal.SIGINT)
+    for _ in range(2):
+        begun = time.monotonic()
+        with pytest.raises(KeyboardInterrupt), interrupted(0.2):
+            saved[which](*rows(), steps)
+        assert time.monotonic() - begun < 15
+    assert signal.getsignal(signal.SIGINT) is handler
+    u, v = rows()
+    want, other = u.copy(), v.copy()
+    smooth(want, other, 3)
+    saved[0](u, v, 3)
+    assert np.array_equal(u, want)
+
+
+def test_a_saved_kernel_goes_on_after_a_handler_that_raises_nothing(saved) -> None:
+    u, v = rows()
+    want, other = u.copy(), v.copy()
+    smooth(want, other, 30_000)
+    seen: list[int] = []
+    with interrupted(0.05, lambda number, frame: seen.append(number)):
+        while not seen:
+            u, v = rows()
+            saved[0](u, v, 30_000)
+    assert np.array_equal(u, want)
 
 
 def test_a_handler_that_raises_nothing_lets_it_go_on() -> None:
