@@ -16,13 +16,13 @@ from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.early_exits import (
     END,
     FIRST_FAULT,
+    LEFT,
     STATUS,
     STOPPED,
     STOPS,
     Block,
     Exit,
     ExitKind,
-    any_asks,
     fails_in_parallel,
     leaves_early,
 )
@@ -32,6 +32,7 @@ from polyopt.emit.helpers import Helper, HelperKind, definition, in_one_line
 from polyopt.emit.helpers.intrinsics import intrinsics
 from polyopt.emit.literals import literal
 from polyopt.emit.names import COMPLEX_NAMES, MATH_NAMES
+from polyopt.emit.openmp import any_asks
 from polyopt.emit.outlining import outline_sections
 from polyopt.emit.regions import region_arrays
 from polyopt.emit.storage_scope import zero
@@ -144,7 +145,7 @@ def _file(fn: LoopFunction, used: dict[Helper, None], code: str, edition: Editio
     if quiet:
         ignored = (f'#pragma GCC diagnostic ignored "-W{one}"' for one in quiet)
         includes += ["", "#ifdef __GNUC__", *ignored, "#endif"]
-    stops = STOPS if STOPPED in words else ""
+    stops = STOPS if words & {STOPPED, LEFT} else ""
     head = banner(fn)
     if edition.is_handed_over:
         head = signed_banner(fn, edition.version, edition.origin)

@@ -27,9 +27,10 @@ from polyopt.emit.line_marks import marked
 from polyopt.emit.literals import literal
 from polyopt.emit.openmp import (
     Named,
+    asks_together,
     begins_last,
     enough,
-    is_small,
+    is_shared,
     parallel_pragmas,
     shared_loops,
     simd_pragma,
@@ -405,9 +406,7 @@ class BodyEmitter:
 
     def is_for_threads(self, loop: For) -> bool:
         """Tell whether threads share the iterations of a loop."""
-        if loop.kind is not LoopKind.PARALLEL or self.is_parallel:
-            return False
-        return bool(thread_arrays(loop.body)) or not is_small(loop)
+        return is_shared(loop) and not self.is_parallel
 
     def _falling_head(self, loop: For) -> str:
         """Print a loop of which the last iteration is begun first."""
@@ -435,8 +434,12 @@ class BodyEmitter:
             inner = replace(inner, exit=Exit(ExitKind.REGION))
             call = outlining.outline_region(inner, last, free, fails=fails)
             fails = False
+        left: list[Code] = []
+        if asks_together(loop) and not self.frame.edition.is_handed_over:
+            left, asked, leave = self.exit.questions(self._fresh("left"), self.printer)
+            call, stop = [*asked, *call], [*stop, *leave]
         nest = self._heads(shared, self._if_given(given, call))
-        return [*self._shared(loop, nest, given, simd=simd, once=fails), *stop]
+        return [*left, *self._shared(loop, nest, given, simd=simd, once=fails), *stop]
 
     def _if_given(self, given: tuple[Array, ...], call: list[Code]) -> list[Code]:
         """Return the body of a loop for threads that got the memory they need."""

@@ -1,8 +1,8 @@
 """Print exits from an emitted function before its end, and the question that Ctrl-C answers.
 
 In: where a statement stands, a status.  Out: the C lines that leave there with that status.
-Outermost serial loops with loops inside ask for signals once an iteration; a text without a driver
-that knows of signals never stops.
+Outermost serial loops with loops inside ask for signals once an iteration, loops that threads share
+do so as well; a text without a driver that knows of signals never stops.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from polyopt.emit.c_statements import Branch, Code, Line, indented
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.regions import thread_arrays
-from polyopt.ir.loops import AllocateArray, Body, CallLibrary, Fail, For, If, LoopKind, While
+from polyopt.ir.loops import AllocateArray, Body, CallLibrary, Fail, For, LoopKind, While
 from polyopt.ir.nodes import all_nodes
 from polyopt.never import assert_never
 
@@ -24,13 +24,18 @@ END = "po_end"
 FIRST_FAULT = 2
 """The status of fault 0."""
 STOPPED = "PO_STOPPED"
+LEFT = "PO_LEFT"
+"""Asks in an iteration that one of several threads runs; `left` tells the others to end, too."""
 INTERRUPTED = "-1"
 """What the entry returns where an exception of the interpreter waits."""
 STOPS = f"""#ifdef PO_STOPS
 extern struct {{ const volatile int *signalled; int (*ask)(void); }} po_stop;
 #define {STOPPED} (*po_stop.signalled && po_stop.ask())
+#define {LEFT}(left) (__atomic_load_n(&left, __ATOMIC_RELAXED) \\
+    || ({STOPPED} && __atomic_add_fetch(&left, 1, __ATOMIC_RELAXED)))
 #else
 #define {STOPPED} 0
+#define {LEFT}(left) (left)
 #endif"""
 _SERIAL = (LoopKind.SEQUENTIAL, LoopKind.UNROLL)
 
@@ -74,6 +79,14 @@ class Exit:
         """Return the statements with which an outermost loop asks for signals, if it does."""
         return [Branch(STOPPED, self.lines(INTERRUPTED, printer), [])] if asks(loop) else []
 
+    def questions(
+        self, left: str, printer: ExprPrinter
+    ) -> tuple[list[Code], list[Code], list[Code]]:
+        """Return how threads that share a loop ask: before the loop, in iterations, after it."""
+        before: list[Code] = [Line(f"int {left} = 0;")]
+        asked: list[Code] = [Branch(f"{LEFT}({left})", [Line("continue;")], [])]
+        return before, asked, [Branch(left, self.lines(INTERRUPTED, printer), [])]
+
 
 class Block(Code):
     """`{`, the body indented, `}`."""
@@ -105,13 +118,3 @@ def asks(loop: For | While) -> bool:
         return True
     inside = any(isinstance(node, For | While) for node in all_nodes(loop.body))
     return inside and loop.kind in _SERIAL and loop.lanes == 1
-
-
-def any_asks(body: Body) -> bool:
-    """Tell whether one of the outermost loops of `body` asks."""
-    for node in body:
-        if isinstance(node, For | While) and asks(node):
-            return True
-        if isinstance(node, If) and (any_asks(node.then) or any_asks(node.otherwise)):
-            return True
-    return False

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from polyopt.dataclass import dataclass
 from polyopt.emit.c_statements import Line
 from polyopt.emit.cexpr import ExprPrinter
-from polyopt.emit.early_exits import leaves_early
+from polyopt.emit.early_exits import asks, leaves_early
 from polyopt.emit.extrema import is_chosen
 from polyopt.emit.helpers import ENOUGH_WORK, Helper, HelperKind
 from polyopt.emit.operators import SHIFT
-from polyopt.emit.regions import declared_names, is_settled
+from polyopt.emit.regions import declared_names, is_settled, thread_arrays
 from polyopt.emit.work import has_known_bounds, work
 from polyopt.ir.expr import (
     Binary,
@@ -29,7 +29,7 @@ from polyopt.ir.expr import (
     sub,
 )
 from polyopt.ir.linear import linear, normalize
-from polyopt.ir.loops import DeclareArray, For, LoopKind, Space, While
+from polyopt.ir.loops import Body, DeclareArray, For, If, LoopKind, Space, While
 from polyopt.ir.names import has_iterator
 from polyopt.ir.nodes import all_nodes
 from polyopt.ir.types import DType
@@ -94,6 +94,32 @@ def shared_loops(loop: For) -> tuple[For, ...]:
             break
         found.append(inner)
     return tuple(found)
+
+
+def is_shared(loop: For) -> bool:
+    """Tell whether threads share the iterations of a loop, unless it is inside of such a one."""
+    if loop.kind is not LoopKind.PARALLEL:
+        return False
+    return bool(thread_arrays(loop.body)) or not is_small(loop)
+
+
+def asks_together(loop: For) -> bool:
+    """Tell whether threads that share a loop ask for signals: its iterations have loops inside."""
+    inside = all_nodes(shared_loops(loop)[-1].body)
+    return is_shared(loop) and any(isinstance(node, For | While) for node in inside)
+
+
+def any_asks(body: Body) -> bool:
+    """Tell whether a loop of `body` asks for signals: an outermost one, or one for threads."""
+    outermost = [node for node in body if isinstance(node, For | While | If)]
+    for node in outermost:
+        if isinstance(node, If):
+            found = any_asks(node.then) or any_asks(node.otherwise)
+        else:
+            found = asks(node)
+        if found:
+            return True
+    return any(isinstance(node, For) and asks_together(node) for node in all_nodes(body))
 
 
 def enough(loop: For, printer: ExprPrinter) -> str:

@@ -17,13 +17,13 @@ from polyopt.emit.early_exits import (
     STATUS,
     Exit,
     ExitKind,
-    any_asks,
     fails_in_parallel,
     leaves_early,
 )
 from polyopt.emit.frame import extent_text
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.names import ENTRY_PREFIX
+from polyopt.emit.openmp import any_asks
 from polyopt.emit.regions import Free, free_names, thread_arrays, written_arrays
 from polyopt.emit.views import View
 from polyopt.ir.expr import Expr

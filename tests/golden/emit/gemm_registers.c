@@ -16,8 +16,11 @@
 #ifdef PO_STOPS
 extern struct { const volatile int *signalled; int (*ask)(void); } po_stop;
 #define PO_STOPPED (*po_stop.signalled && po_stop.ask())
+#define PO_LEFT(left) (__atomic_load_n(&left, __ATOMIC_RELAXED) \
+    || (PO_STOPPED && __atomic_add_fetch(&left, 1, __ATOMIC_RELAXED)))
 #else
 #define PO_STOPPED 0
+#define PO_LEFT(left) (left)
 #endif
 
 static inline int64_t po_extent(int64_t n)

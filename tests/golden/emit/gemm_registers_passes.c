@@ -20,8 +20,11 @@
 #ifdef PO_STOPS
 extern struct { const volatile int *signalled; int (*ask)(void); } po_stop;
 #define PO_STOPPED (*po_stop.signalled && po_stop.ask())
+#define PO_LEFT(left) (__atomic_load_n(&left, __ATOMIC_RELAXED) \
+    || (PO_STOPPED && __atomic_add_fetch(&left, 1, __ATOMIC_RELAXED)))
 #else
 #define PO_STOPPED 0
+#define PO_LEFT(left) (left)
 #endif
 
 typedef double po_f64x8 __attribute__((vector_size(64)));

@@ -19,6 +19,16 @@
 #pragma GCC optimize("fp-contract=off", "wrapv")
 #endif
 
+#ifdef PO_STOPS
+extern struct { const volatile int *signalled; int (*ask)(void); } po_stop;
+#define PO_STOPPED (*po_stop.signalled && po_stop.ask())
+#define PO_LEFT(left) (__atomic_load_n(&left, __ATOMIC_RELAXED) \
+    || (PO_STOPPED && __atomic_add_fetch(&left, 1, __ATOMIC_RELAXED)))
+#else
+#define PO_STOPPED 0
+#define PO_LEFT(left) (left)
+#endif
+
 static inline int64_t po_min(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -59,15 +69,25 @@ __attribute__((noinline)) static void gemm_L0_tile_0_(int64_t N, int64_t M, int6
 int polyopt_gemm(int64_t N, int64_t M, int64_t K, double alpha_, double *restrict po_C,
     const double *restrict po_A, const double *restrict po_B)
 {
+    int left_ = 0;
     if (po_many(N * K * M)) {
         #pragma omp parallel for schedule(static)
         for (int64_t it_ = 0; it_ < (N + 31) / 32; it_++) {
+            if (PO_LEFT(left_)) {
+                continue;
+            }
             gemm_L0_tile_0_(N, M, K, alpha_, it_, po_C, po_A, po_B);
         }
     } else {
         for (int64_t it_ = 0; it_ < (N + 31) / 32; it_++) {
+            if (PO_LEFT(left_)) {
+                continue;
+            }
             gemm_L0_tile_0_(N, M, K, alpha_, it_, po_C, po_A, po_B);
         }
+    }
+    if (left_) {
+        return -1;
     }
     return 0;
 }
