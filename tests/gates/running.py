@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -146,7 +146,7 @@ def read_results(path: Path) -> dict[str, Result]:
     return {one["goal"]: Result(**one) for one in json.loads(path.read_text(encoding="utf-8"))}
 
 
-def write_results(path: Path, results: Iterator[Result] | Sequence[Result]) -> None:
+def write_results(path: Path, results: Iterable[Result]) -> None:
     """Write results, so that a run that is stopped loses none."""
     new = path.with_suffix(".new")
     new.write_text(json.dumps([asdict(one) for one in results], indent=1) + "\n", encoding="utf-8")

@@ -27,7 +27,10 @@ def series(what: str, trial: Callable[[int], str | None], count: int) -> int:
             continue
         if options.minutes and time.monotonic() - start > 60 * options.minutes:
             break
-        found[number] = trial(number)
+        try:
+            found[number] = trial(number)
+        except Exception as error:
+            found[number] = f"the trial ends with {error!r}"[:500]
         if found[number]:
             print(f"{number}: {found[number]}", flush=True)
         if options.state:
