@@ -41,6 +41,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the golden files")
     text = f"of tests marked `matrix` run each {SHARE}th case, always the same ones, at the end"
     parser.addoption("--share", action="store_true", help=text)
+    text = "of tests that are neither pure nor marked `machine` run one in N, always the same ones"
+    parser.addoption("--one-in", type=int, default=1, metavar="N", help=text)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -63,6 +65,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         chosen = shared_out(items)
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = sorted(chosen, key=is_of_a_matrix)
+    if config.getoption("--one-in") > 1:
+        left = [item for item in items if not is_drawn(item, config.getoption("--one-in"))]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in set(left)]
     if compiler() is None:
         skip = pytest.mark.skip(reason="no C compiler")
         for item in items:
@@ -86,6 +92,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def is_of_a_matrix(item: pytest.Item) -> bool:
     """Tell whether a test is a case of a matrix: every workload in every form."""
     return item.get_closest_marker("matrix") is not None
+
+
+def is_drawn(item: pytest.Item, count: int) -> bool:
+    """Tell whether a test is one of those in `count` that run where all others run elsewhere.
+
+    All that depend on the machine are; of the others those whose name's digest says so.
+    """
+    if item.get_closest_marker("machine") is not None or is_pure(item):
+        return True
+    return zlib.crc32(item.nodeid.encode()) % count == 0
 
 
 def shared_out(items: list[pytest.Item]) -> dict[pytest.Item, None]:
