@@ -36,6 +36,7 @@ from polyopt.model.traffic import Known, enter, is_tile
 _Instance = Assign | Declare | SetLocal
 _OF_SIZES = (Param, Const, Unary, Binary, Compare)
 _ORDERED = (LoopKind.SEQUENTIAL, LoopKind.UNROLL)
+_SHARED = (LoopKind.PARALLEL, LoopKind.LIBRARY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +61,19 @@ class Nest:
     def is_parallel(self) -> bool:
         """Whether threads, or blocks of a device, share it."""
         return any(
-            isinstance(n, Kernel) or (isinstance(n, For) and n.kind is LoopKind.PARALLEL)
+            isinstance(n, Kernel) or (isinstance(n, For) and n.kind in _SHARED)
             for n in all_nodes(self.body)
         )
 
     @property
+    def is_library(self) -> bool:
+        """Whether a library computes a product of it."""
+        return any(isinstance(n, For) and n.kind is LoopKind.LIBRARY for n in all_nodes(self.body))
+
+    @property
     def is_vector(self) -> bool:
         """Whether it has explicit vectors, or loops across lanes."""
-        return any(is_vector(node, self.in_lanes) for node in all_nodes(self.body))
+        return self.is_library or any(is_vector(n, self.in_lanes) for n in all_nodes(self.body))
 
     @property
     def calls(self) -> tuple[CallLibrary, ...]:

@@ -11,15 +11,17 @@ from collections.abc import Mapping
 from enum import Enum, unique
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.ir.loops import Body, DeclareArray, LoopFunction
+from polyopt.ir.blas import nest_of
+from polyopt.ir.loops import Body, DeclareArray, For, LoopFunction, LoopKind
 from polyopt.ir.nodes import all_nodes
 from polyopt.machine import Machine, Rates, Speeds
 from polyopt.model.amount import ONE, ZERO, Amount, total
 from polyopt.model.caches import caches_of
 from polyopt.model.counting import Tally, tally
 from polyopt.model.footprint import Memory
+from polyopt.model.library import library_time
 from polyopt.model.ranges import point
-from polyopt.model.traffic import Known, Room, traffic
+from polyopt.model.traffic import Known, Room, enter, traffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,9 @@ def predict_body(
     form: Form = Form.AS_IS,
 ) -> Prediction:
     """Return what running `body` once needs, as it is or in another `form`."""
+    match body:
+        case (For(kind=LoopKind.LIBRARY) as loop,):
+            return _of_library(loop, ranges, machine, rates)
     done = tally(body, ranges, machine)
     is_parallel = done.regions.value > 0 and machine.cores > 1
     if form is Form.PARALLEL and not is_parallel:
@@ -125,6 +130,26 @@ def predict_body(
     overhead = done.regions.value * rates.region if is_parallel else 0.0
     seconds = max(limit.seconds for limit in limits) + overhead
     return Prediction(tuple(limits), done.operations, seconds, overhead, done.is_guess)
+
+
+def _of_library(loop: For, ranges: Known, machine: Machine, rates: Rates) -> Prediction:
+    """Return what a product needs that a library computes."""
+    product = nest_of(loop).product
+    node: object = loop
+    trips: dict[str, Amount] = {}
+    while isinstance(node, For):
+        trips[node.iter], ranges = enter(node, ranges)
+        (node,) = node.body
+    count = {name: max(0, round(amount.value)) for name, amount in trips.items()}
+    columns = None if product.columns is None else count[product.columns]
+    dtype = product.target.dtype
+    time = library_time(count[product.rows], columns, count[product.terms], dtype, machine, rates)
+    work = ONE
+    for one in trips.values():
+        work = work * one
+    idle = [Limit(name, ZERO, 0.0) for name in ("latency", "L1", "L2", "L3")]
+    limits = (Limit("arithmetic", work, time.arithmetic), *idle, Limit("memory", work, time.memory))
+    return Prediction(limits, work * 2, time.seconds, 0.0, False)
 
 
 def _computing(

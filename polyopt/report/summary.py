@@ -21,8 +21,10 @@ from polyopt.machine import Machine, Rates
 from polyopt.model.amount import amount
 from polyopt.model.nests import Nest, nests
 from polyopt.report.blockers import blocker, is_free, lift, region_text
+from polyopt.report.cost import show_time
 from polyopt.report.names import Names, lines_text, loop_name, statement_line
 from polyopt.report.nests import Loop, loops_of
+from polyopt.report.products import products_of
 from polyopt.report.roles import roles_of, tiles_of
 from polyopt.schedule import Schedule, source_schedule
 from polyopt.schedule.source_order import schedule_in_source_order
@@ -32,6 +34,7 @@ SHOWN = 6
 MOST_LIFTS = 4
 SECONDS = 20.0  # for all reasons together
 SERIAL = "serial"
+SOONER = 1.1  # a library that is predicted to be faster by less is not worth a word
 WORTH = 0.01  # of the time: a smaller loss is none
 
 LIMITS = {
@@ -239,12 +242,30 @@ def nest_facts(subject: Subject, number: int, nest: Nest, total: float) -> NestF
 def _missing(subject: Subject, nest: Nest) -> Iterator[str]:
     """Yield that a nest is not parallel, that it has no vectors, and whether these would pay."""
     small = WORTH * nest.seconds
+    if nest.is_library:
+        yield "by a BLAS library"
+    elif subject.is_host:
+        yield from _sooner(subject, nest)
     if not nest.is_parallel:
         why = " (one thread)" if subject.is_alone else " (threads would not pay)"
         pays = subject.is_host and not subject.is_alone and parallel_loss(nest) > small
         yield f"not parallel{'' if pays or not subject.is_host else why}"
     if not nest.is_vector and subject.is_host:
         yield f"no vectors{'' if vector_loss(nest) > small else ' (would not pay)'}"
+
+
+def _sooner(subject: Subject, nest: Nest) -> Iterator[str]:
+    """Yield that a library is predicted to compute a product of a nest in less time."""
+    if len(subject.schedules) != len(subject.sources):
+        return
+    for part in dict.fromkeys(subject.parts[s] for s in nest.statements if s in subject.parts):
+        own = tuple(name for name in nest.statements if subject.parts.get(name) == part)
+        found = products_of(
+            own, subject.sources[part], subject.sizes, subject.machine, subject.rates
+        )
+        for step, time in found:
+            if time.seconds < nest.seconds / SOONER:
+                yield f"a BLAS library would take {show_time(time.seconds)}: {step}"
 
 
 def _around(subject: Subject, nest: Nest) -> Iterator[str]:

@@ -36,6 +36,19 @@ class Library(Written):
 
     def rewrite(self, tree: Tree, scop: Scop) -> Tree:
         """Return the tree with the loops marked; raises `ScheduleError` PO0242 to PO0244."""
+        _, own = self._found(tree, scop)
+        for label, place, _ in own:
+            tree = change_members(
+                tree, label, (place,), lambda member: replace(member, kind=LoopKind.LIBRARY)
+            )
+        return tree
+
+    def product(self, tree: Tree, scop: Scop) -> LibraryProduct:
+        """Return the product that the statement makes; raises as `rewrite` does."""
+        return self._found(tree, scop)[0]
+
+    def _found(self, tree: Tree, scop: Scop) -> tuple[LibraryProduct, list[_Place]]:
+        """Return the product and its loops."""
         known = [s for s in scop.statements if s.name == self.statement]
         if not known:
             names = ", ".join(s.name for s in scop.statements)
@@ -54,11 +67,7 @@ class Library(Written):
         inside = {name for name in (product.rows, product.terms, product.columns) if name}
         self._check_order(tree, scop, own, statement)
         self._check_box(statement, tuple(name for name in statement.iters if name in inside))
-        for label, place, _ in own[-len(inside) :]:
-            tree = change_members(
-                tree, label, (place,), lambda member: replace(member, kind=LoopKind.LIBRARY)
-            )
-        return tree
+        return product, own[-len(inside) :]
 
     def _product(self, statement: Statement, loops: list[str | None]) -> LibraryProduct:
         """Return what the innermost loops compute: three of them, or else two."""

@@ -201,3 +201,19 @@ def test_an_unknown_level_is_refused():
         po.kernel(programs.sweep).explain(level="assembley")
     assert refused.value.code == "PO0632"
     assert "did you mean `assembly`?" in refused.value.hint
+
+
+def matrix_product(A: po.f64["N,K"], B: po.f64["K,M"]):  # noqa: F821, UP037
+    return A @ B
+
+
+def test_a_library_that_is_predicted_to_be_faster_is_named():
+    plain = Options(schedule="source")
+    lines = summary_lines(summary_of(matrix_product, options=plain, N=500, K=400, M=300))
+    (told,) = [line for line in lines if "a BLAS library would take" in line]
+    assert "library(S1)" in told
+    given = summary_of(matrix_product, options=Options(schedule="library(S1)"), N=500, K=400, M=300)
+    assert any("by a BLAS library" in line for line in summary_lines(given))
+    assert given.seconds < summary_of(matrix_product, options=plain, N=500, K=400, M=300).seconds
+    lines = summary_lines(summary_of(programs.doubled, options=plain))
+    assert not any("BLAS" in line for line in lines)
