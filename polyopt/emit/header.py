@@ -36,8 +36,8 @@ _RESTRICT = f"""\
 #endif"""
 
 
-def header(fn: LoopFunction, frame: Frame) -> str:
-    """Return the text of the header."""
+def header(fn: LoopFunction, frame: Frame, flags: str = "") -> str:
+    """Return the text of the header; `flags` says how to build a file of another language."""
     guard = f"{frame.entry.upper()}_H"
     has_bool = any(p.dtype.ctype == "bool" for p in frame.params)
     lines = [
@@ -53,7 +53,7 @@ def header(fn: LoopFunction, frame: Frame) -> str:
         'extern "C" {',
         "#endif",
         "",
-        *_contract(fn, frame),
+        *_contract(fn, frame, [flags] if flags else _FLAGS),
         *prototype(f"int {frame.entry}", frame.header_declarations(RESTRICT), ";"),
         "",
         "#ifdef __cplusplus",
@@ -65,7 +65,7 @@ def header(fn: LoopFunction, frame: Frame) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _contract(fn: LoopFunction, frame: Frame) -> list[str]:
+def _contract(fn: LoopFunction, frame: Frame, flags: list[str]) -> list[str]:
     """Return the comment on what a caller has to keep to, and what comes back."""
     parts = [
         [f"{plain(fn.name)}: what the Python function of this name computes."],
@@ -74,7 +74,7 @@ def _contract(fn: LoopFunction, frame: Frame) -> list[str]:
         _overlap(frame),
         _returns(fn, has_memory=bool(frame.heap or frame.late or region_arrays(fn.body))),
         _threads(fn),
-        _FLAGS,
+        flags,
     ]
     lines: list[str] = []
     for part in parts:

@@ -18,6 +18,7 @@ from polyopt.ir.expr import (
     Compare,
     Const,
     Expr,
+    Iter,
     Param,
     Select,
     Symbol,
@@ -454,7 +455,7 @@ def size_text(expr: Expr, sizes: Mapping[str, str]) -> str:
             return f"(wide){value}LL" if value >= 0 else f"(wide)({value}LL)"
         case Const(value=int(value)) if value == -(2**63):
             return "(wide)INT64_MIN"
-        case Param(name=name) | Symbol(name=name) if name in sizes:
+        case Param(name=name) | Symbol(name=name) | Iter(name=name) if name in sizes:
             return f"(wide){sizes[name]}"
         case Unary():
             return _unary_text(expr, sizes)

@@ -16,6 +16,7 @@ from polyopt.artefact import SUFFIX, artefact_text, text_for_readers
 from polyopt.dataclass import dataclass
 from polyopt.emit.names import ENTRY_PREFIX
 from polyopt.errors import UsageError
+from polyopt.exporting.cuda import cuda_source
 from polyopt.exporting.package import command_line, package_files
 from polyopt.exporting.program import main_text, result_prefixes, runner_files
 from polyopt.ir.host import Emitted
@@ -57,6 +58,25 @@ def kernel_files(stem: str, program: Program, compilation: Compilation) -> Kerne
     return KernelFiles(source, {**files, f"{stem}{SUFFIX}": certificate})
 
 
+def _called(name: str, program: Program, compilation: Compilation) -> KernelFiles:
+    """Return the files of a kernel that C calls: for a device with the host's part."""
+    made = kernel_files(name, program, compilation)
+    if isinstance(made.source, Source):
+        return made
+    if made.source.language != "cuda":
+        raise UsageError(
+            "PO0640",
+            f"the host's part of `{name}` is Python's, for {made.source.language}",
+            hint="export it for C or CUDA; `polyopt compile` writes its kernels",
+        )
+    host = cuda_source(made.source, compilation.loops, f"{name}.cu")
+    return KernelFiles(
+        host,
+        {**made.files, f"{name}_host.cu": host.text, f"{name}.h": host.header},
+        made.unrecorded,
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Exported:
     """The files of a package with a program, and the command that builds the program."""
@@ -70,20 +90,20 @@ def exported(name: str, kernels: Sequence[tuple[Program, Compilation]]) -> Expor
     made: dict[str, KernelFiles] = {}
     for program, compilation in kernels:
         signature = compilation.source.signature
-        if not isinstance(compilation.source, Source):
-            raise UsageError(
-                "PO0640",
-                f"`{signature.name}` is a program of a device, which Python drives",
-                hint="export it for C, without --target; `polyopt compile` writes its kernels",
-            )
         if signature.name in made:
             raise UsageError(
                 "PO0643",
                 f"two kernels have the name `{signature.name}`",
                 hint="rename one of the functions: files and entries are called as they are",
             )
-        made[signature.name] = kernel_files(signature.name, program, compilation)
+        made[signature.name] = _called(signature.name, program, compilation)
     sources = {stem: one.source for stem, one in made.items() if isinstance(one.source, Source)}
+    if len({source.language for source in sources.values()}) > 1:
+        raise UsageError(
+            "PO0640",
+            "some of the kernels are for a device, and others are not",
+            hint="give the target of all of them with --target",
+        )
     _require_names(name, sources)
     about = f"Kernels that polyopt {__version__} compiled: {', '.join(sources)}."
     files = {file: text for one in made.values() for file, text in one.files.items()}

@@ -17,6 +17,7 @@ from polyopt.exporting.program import RUNNER, result_prefixes
 from polyopt.ir.source import Source
 
 FORMAT = "polyopt-package 2"
+_C_FLAGS = ["-O3", "-ffp-contract=off", "-fwrapv"]
 
 
 def package_files(
@@ -33,15 +34,40 @@ def package_files(
     the package has a program that calls its kernels.
     """
     openmp = any(source.openmp for source in kernels.values())
-    sources = [f"{one}.c" for one in kernels]
+    sources = kernel_sources(kernels)
     program = program_sources(stem) if has_program else ()
-    made = {
-        f"{name}.pc": _pkg_config(name, sources),
-        f"{name}Config.cmake": _cmake_config(name, sources, openmp=openmp),
-        "CMakeLists.txt": _cmake_project(name, [f"{one}.h" for one in kernels], program),
-    }
+    headers = [f"{one}.h" for one in kernels]
+    made = {"CMakeLists.txt": _cuda_project(name, [*sources, *program])}
+    if not _is_cuda(kernels):
+        made = _c_files(name, sources, headers, program, openmp=openmp)
     manifest = f"{stem}.manifest.json"
     return {**made, manifest: _manifest(kernels, name, {**files, **made})}
+
+
+def _is_cuda(kernels: Mapping[str, Source]) -> bool:
+    return any(source.language == "cuda" for source in kernels.values())
+
+
+def kernel_sources(kernels: Mapping[str, Source]) -> list[str]:
+    """Return the names of the files with the kernels' entries."""
+    return [
+        f"{stem}{'_host.cu' if one.language == 'cuda' else '.c'}" for stem, one in kernels.items()
+    ]
+
+
+def _c_files(
+    name: str,
+    sources: Sequence[str],
+    headers: Sequence[str],
+    program: Sequence[str],
+    *,
+    openmp: bool,
+) -> dict[str, str]:
+    return {
+        f"{name}.pc": _pkg_config(name, sources),
+        f"{name}Config.cmake": _cmake_config(name, sources, openmp=openmp),
+        "CMakeLists.txt": _cmake_project(name, headers, program),
+    }
 
 
 def program_sources(stem: str) -> tuple[str, ...]:
@@ -52,9 +78,29 @@ def program_sources(stem: str) -> tuple[str, ...]:
 def command_line(kernels: Mapping[str, Source], stem: str) -> str:
     """Return the one command that builds the program, for the processor that it is given on."""
     threads = ["-fopenmp"] if any(source.openmp for source in kernels.values()) else []
-    sources = [*(f"{one}.c" for one in kernels), *program_sources(stem)]
+    sources = [*kernel_sources(kernels), *program_sources(stem)]
+    if _is_cuda(kernels):
+        return " ".join([_NVCC, *sources, "-o", stem])
     words = ["cc -std=c11 -O3 -march=native -ffp-contract=off -fwrapv", *threads, *sources]
     return " ".join([*words, "-o", stem, "-lm"])
+
+
+_NVCC = "nvcc -std=c++17 -O3 -arch=native --fmad=false"
+"""The compiler of CUDA, which rounds products and sums as the kernels' proof has it."""
+
+
+def _cuda_project(name: str, sources: Sequence[str]) -> str:
+    return f"""\
+# Builds the program {name}, for the device of this machine.
+cmake_minimum_required(VERSION 3.24)
+project({name} LANGUAGES C CUDA)
+if(NOT CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES native)
+endif()
+add_executable({name} {_in_folder(sources)})
+target_compile_options({name} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false>)
+set_target_properties({name} PROPERTIES C_STANDARD 11 CUDA_STANDARD 17)
+"""
 
 
 def _pkg_config(name: str, sources: Sequence[str]) -> str:
@@ -149,20 +195,20 @@ def _manifest(kernels: Mapping[str, Source], name: str, files: Mapping[str, str]
         "format": FORMAT,
         "name": name,
         "polyopt": __version__,
-        "language": "c",
-        "standard": "c11",
+        "language": next(iter(kernels.values())).language,
+        "standard": "c++17" if _is_cuda(kernels) else "c11",
         "openmp": any(source.openmp for source in kernels.values()),
-        "flags": ["-O3", "-ffp-contract=off", "-fwrapv"],
-        "libraries": ["m"],
+        "flags": _NVCC.split()[1:] if _is_cuda(kernels) else _C_FLAGS,
+        "libraries": [] if _is_cuda(kernels) else ["m"],
         "kernels": [
             {
                 "function": source.signature.name,
                 "entry": source.entry,
-                "file": f"{stem}.c",
+                "file": file,
                 "certificate": digests.get(stem + SUFFIX),
                 **described(source, prefixes[stem]),
             }
-            for stem, source in kernels.items()
+            for (stem, source), file in zip(kernels.items(), kernel_sources(kernels), strict=True)
         ],
         "files": digests,
     }

@@ -403,7 +403,8 @@ static double now(void)
 static int report_status(const po_kernel *kernel, int status)
 {
     if (status == 1) {
-        po_error("%s: there is not enough memory for its temporaries", po_quoted(kernel->name));
+        po_error("%s: there is no memory for its temporaries, or its device failed",
+                 po_quoted(kernel->name));
         return PO_NO_MEMORY;
     }
     if (status >= 2 && status - 2 < kernel->faults)

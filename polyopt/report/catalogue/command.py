@@ -182,8 +182,8 @@ COMMAND: dict[str, Entry] = {
         "`polyopt tune --save tunings.jsonl` makes one; remove lines that it did not write",
     ),
     "PO0640": Entry(
-        "a kernel for a device cannot be exported: its host part is Python's",
-        "polyopt export k.py:scaled -o out --target cuda",
+        "the host's part of a kernel for a device cannot be exported",
+        "polyopt export k.py:above -o out --target cuda, where sizes are found on the device",
         "export it for C, or write the kernels' text alone with polyopt compile",
     ),
     "PO0641": Entry(
