@@ -59,7 +59,9 @@ def _parallelize(schedule: Schedule, label: str, machine: Machine, above: int) -
         return _parallelize_inner(schedule, band, machine, above)
     coincident = parallel_position(schedule, band)
     if coincident is not None:
-        found = tile_transpose(schedule, label) or _outermost(schedule, band, coincident, machine)
+        found = tile_transpose(schedule, label, machine) or _outermost(
+            schedule, band, coincident, machine
+        )
         if found is not None:
             return found
     peeled = _peeled(schedule, band)

@@ -1,23 +1,22 @@
 """Tile nests that read along one loop and write along another, as transposes do.
 
 In: a band without dependences in which accesses are contiguous along different loops.
-Out: tiles one cache line long, so that each line is used whole while it is in the cache; rows of
-tiles in parallel.  None for other bands.
+Out: tiles as wide as a cache line of what is read across, so that each line is used whole while it
+is in the first cache, and long in the direction of the writes, so that these are sequential; rows
+of tiles in parallel.  None for other bands.
 """
 
 from __future__ import annotations
 
+from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import Leaf, find_band, only_statement
 from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.strides import Stride, loop_moves
-from polyopt.transforms import Cut, Interchange, Parallelize, Tile
-
-LINE = 64  # bytes
-LINES = 8  # of every row of a tile: pages change less often
+from polyopt.transforms import Cut, Parallelize, Tile
 
 
-def tile_transpose(schedule: Schedule, label: str) -> Schedule | None:
+def tile_transpose(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
     """Return `schedule` with the transpose at band `label` tiled, or None for other bands."""
     band = find_band(schedule.tree, label)
     free = all(member.coincident for member in band.members)
@@ -38,8 +37,8 @@ def tile_transpose(schedule: Schedule, label: str) -> Schedule | None:
         steps.append(Cut(label, len(around)))
         inner = f"{label}.inner"
     size = schedule.scop.array(statement.target.array).dtype.size
-    tile = (LINES * max(1, LINE // size), max(1, LINE // size))
-    steps += [Tile(inner, tile), Interchange(f"{inner}.tile[0]", f"{inner}.tile[1]")]
+    lines = machine.l1 // (2 * machine.line)  # of what is read across, in half of the first cache
+    steps.append(Tile(inner, (max(1, machine.line // size), max(1, lines))))
     shared = [Parallelize(f"{label}[{p}]") for p in range(len(around))]
     return schedule.attempt(*steps, *(shared or [Parallelize(f"{inner}.tile[0]")]))
 
