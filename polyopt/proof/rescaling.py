@@ -1,9 +1,10 @@
 """Prove that carried sums of exponentials are the sums of the source.
 
 In: a Scop, and the one that the step `online` made of it.  Out: a claim.
-The law: `f(x - new) == f(x - old) * f(old - new)` for `f` in `LAWS`; it is the only thing that is
-not proven here.  Everything it is applied to is: which elements are shifted by which maximum at
-which time, and that each sum is multiplied by the factor from its last shift to its next.
+The law: `f(x - new) == f(x - old) * f(old - new)` for the functions `f` of `exponentials.LAWS`;
+it is the only thing that is not proven here.  Everything it is applied to is: which elements are
+shifted by which maximum at which time, and that each sum is multiplied by the factor from its last
+shift to its next.
 Refutes: a sum that is read, or added to, under another shift than its own; a shift that is not at
 least the elements below it, as terms might then overflow; statements of any other form.
 """
@@ -16,14 +17,14 @@ from collections.abc import Iterable, Iterator, Mapping
 import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.ir.expr import Binary, BinaryOp, Call, Const, Expr, Iter, Load, MathFunc, rewrite, walk
+from polyopt.ir.expr import Binary, BinaryOp, Const, Load, MathFunc, rewrite
 from polyopt.ir.parameters import joined
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Access, Role, Scop, Statement
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
+from polyopt.proof.exponentials import difference, function_of, is_factor, is_other_shift, renamed
 from polyopt.proof.source import Clock, producers
 
-LAWS = (MathFunc.EXP, MathFunc.EXP2)
 _DONE = "$done"
 """The name of the shift by the whole maximum, which is the source's."""
 
@@ -102,11 +103,11 @@ class _Check:
         """Return, for each new array of exponentials, the source's statement and the new one."""
         found: dict[str, tuple[Statement, Statement]] = {}
         for new in self.new:
-            parts = _difference(new.value)
+            parts = difference(new.value)
             if parts is None or parts[1].array in self.known or parts[0].array not in self.known:
                 continue
             for old in self.before.statements:
-                if _is_other_shift(old, new):
+                if is_other_shift(old, new):
                     found[new.target.array] = old, new
         if not found:
             raise Refuted("no exponentials are below a maximum so far")
@@ -114,9 +115,10 @@ class _Check:
 
     def _check_group(self, old: Statement, new: Statement) -> None:
         """Check one maximum, its exponentials, and the sums of products with them."""
-        parts, source = _difference(new.value), _difference(old.value)
-        assert parts is not None and source is not None
-        run, top, func = parts[1].array, source[1].array, _func(old.value)
+        parts, source = difference(new.value), difference(old.value)
+        assert parts is not None
+        assert source is not None
+        run, top, func = parts[1].array, source[1].array, function_of(old.value)
         self._check_maximum(old, top)
         shifts = self._shifts(run, top)
         factors = self._factors(run, top, func, shifts)
@@ -136,14 +138,18 @@ class _Check:
 
     def _check_sum(self, was: Statement, now: Statement, old: str, new: str) -> None:
         """Check that a sum adds the same products, of the new exponentials."""
-        back = rewrite(now.value, lambda e: _renamed(e, {new: old}))
+        back = rewrite(now.value, lambda e: renamed(e, {new: old}))
         if not (_same(was, replace(now, value=back)) and was.is_reassociable):
             raise Refuted(f"{now.name} does not add the terms of the source")
         if was.reduction is None or not was.reduction.carried:
             raise Refuted(f"the program does not allow {now.name} to be carried")
         value = now.value
-        is_sum = isinstance(value, Binary) and value.op is BinaryOp.ADD
-        if not is_sum or value.left != now.target or not _is_factor(value.right, new):
+        if (
+            not isinstance(value, Binary)
+            or value.op is not BinaryOp.ADD
+            or value.left != now.target
+            or not is_factor(value.right, new)
+        ):
             raise Refuted(f"the terms of {now.name} are not multiples of an exponential")
         role = self.after.array(now.target.array).role
         if role is Role.INPUT or not now.write.exact or now.guard is not None:
@@ -186,11 +192,13 @@ class _Check:
         }  # fmt: skip
         found: dict[str, _Shift] = {}
         for one in self.new:
-            parts = _difference(one.value)
+            parts = difference(one.value)
             if parts is None or one.target.array in (run, *copies):
                 continue
             first, second = parts
-            if {first.array, second.array} - {run, top, *copies} or _func(one.value) is not func:
+            if {first.array, second.array} - {run, top, *copies} or function_of(
+                one.value
+            ) is not func:
                 continue
             self._check_new(one)
             self._check_same_row(one, first, one.target)
@@ -218,9 +226,9 @@ class _Check:
     # -- the maximum --------------------------------------------------------------------------
 
     def _check_maximum(self, old: Statement, top: str) -> None:
-        """Check that the source's exponentials are below the whole maximum, of the same elements."""
+        """Check that the source's exponentials are below the maximum of the same elements."""
         self._check_complete(old, top, self.before)
-        parts = _difference(old.value)
+        parts = difference(old.value)
         assert parts is not None
         writers = [s for s in self.before.statements if s.target.array == top]
         for one in writers:
@@ -249,7 +257,7 @@ class _Check:
         self, new: Statement, stage: isl.UnionMap, run: str, top: str, old: Statement
     ) -> None:
         """Check that each exponential is of an element that its shift is at least."""
-        parts = _difference(new.value)
+        parts = difference(new.value)
         assert parts is not None
         elements = parts[0].array
         covered = isl.UnionMap.empty(self.space)  # shift -> elements
@@ -288,7 +296,34 @@ class _Check:
         users = [s for s in self.after.statements if s.write.array == array]
         starts = [s for s in users if s in self.kept and s.value == Const(0.0, s.value.dtype)]
         scaled = [s for s in users if s in self.new]
-        enters, leaves = here, here  # statement -> shift before, after
+        enters, leaves = self._scales(scaled, here, factors)
+        unfinished = leaves.subtract(leaves.intersect_range(_cells(leaves))).domain()
+        moving = {s.name for s in (total, *scaled)}
+        writers = self._union(s.write for s in users)
+        known = isl.UnionSet.empty(self.space)
+        for start in starts:
+            known = known.union(_instances(start))
+        for one in self.after.statements:
+            reads = [a for a in one.reads if a.array == array]
+            if not reads:
+                continue
+            flow = producers(self.after, self._union(reads), writers, None)
+            if one.name not in moving:
+                if not flow.intersect_domain(unfinished).is_empty():
+                    raise Refuted(f"{one.name} reads {array} below a maximum so far")
+            elif not flow.subtract_domain(known).is_subset(leaves.apply_range(enters.reverse())):
+                raise Refuted(f"{one.name} takes {array} for one below another maximum")
+        if self.after.array(array).role is not Role.TEMP:
+            later = self._ordered(self.after, [s.write for s in users], [s.write for s in users])
+            last = writers.domain().subtract(later.domain())
+            if not last.intersect(unfinished).is_empty():
+                raise Refuted(f"{array} stays below a maximum so far")
+
+    def _scales(
+        self, scaled: list[Statement], here: isl.UnionMap, factors: Mapping[str, _Shift]
+    ) -> tuple[isl.UnionMap, isl.UnionMap]:
+        """Return { statement -> shift } of a sum before and after its updates and factors."""
+        enters, leaves = here, here
         for one in scaled:
             factor = self._factor(one, factors)
             read = self._last_writes(one, factor).reverse()
@@ -299,29 +334,7 @@ class _Check:
             inside = isl.UnionSet.from_set(one.domain.intersect_params(self.after.context))
             if not inside.is_subset(leaves.domain()) or not inside.is_subset(enters.domain()):
                 raise Refuted(f"{one.name} may multiply by another number")
-        unfinished = leaves.subtract(leaves.intersect_range(_cells(leaves))).domain()
-        moving = {s.name for s in (total, *scaled)}
-        writers = self._union(s.write for s in users)
-        for one in self.after.statements:
-            reads = [a for a in one.reads if a.array == array]
-            if not reads:
-                continue
-            flow = producers(self.after, self._union(reads), writers, None)
-            if one.name not in moving:
-                if not flow.intersect_domain(unfinished).is_empty():
-                    raise Refuted(f"{one.name} reads {array} below a maximum so far")
-                continue
-            known = isl.UnionSet.empty(self.space)
-            for start in starts:
-                known = known.union(_instances(start))
-            flow = flow.subtract_domain(known)
-            if not flow.is_subset(leaves.apply_range(enters.reverse())):
-                raise Refuted(f"{one.name} takes {array} for one below another maximum")
-        if self.after.array(array).role is not Role.TEMP:
-            later = self._ordered(self.after, [s.write for s in users], [s.write for s in users])
-            last = writers.domain().subtract(later.domain())
-            if not last.intersect(unfinished).is_empty():
-                raise Refuted(f"{array} stays below a maximum so far")
+        return enters, leaves
 
     def _factor(self, one: Statement, factors: Mapping[str, _Shift]) -> str:
         """Return the array of factors that a statement multiplies its target by."""
@@ -354,7 +367,7 @@ class _Check:
         pairs = [_Pair(self.olds[s.name], s, {}) for s in self.kept]
         pairs += [_Pair(self.olds[s.name], s, stored) for s in self.sums]
         for name, old in news.items():
-            shift = _difference(old.value)
+            shift = difference(old.value)
             assert shift is not None
             arrays = {**stored, shift[1].array: ""}
             pairs.append(_Pair(old, self.after.statement(name), arrays))
@@ -430,64 +443,6 @@ def _same(one: Statement, two: Statement) -> bool:
         and (one.reduction, one.regroups) == (two.reduction, two.regroups)
         and bool(one.domain.is_equal(two.domain))
     )
-
-
-def _difference(value: Expr) -> tuple[Load, Load] | None:
-    """Return the elements of `f(x - m)`."""
-    match value:
-        case Call(func=func, args=(Binary(op=BinaryOp.SUB, left=Load() as x, right=Load() as m),)):
-            return (x, m) if func in LAWS else None
-        case _:
-            return None
-
-
-def _func(value: Expr) -> MathFunc:
-    assert isinstance(value, Call)
-    return value.func
-
-
-def _is_other_shift(old: Statement, new: Statement) -> bool:
-    """Tell whether two statements are the same but for the maximum and the target's array."""
-    one, two = _difference(old.value), _difference(new.value)
-    if one is None or two is None or len(old.iters) != len(new.iters):
-        return False
-    names = dict(zip(new.iters, map(Iter, old.iters), strict=True))
-    arrays = {two[1].array: one[1].array, new.target.array: old.target.array}
-
-    def put(expr: Expr) -> Expr:
-        moved = rewrite(expr, lambda e: names.get(e.name) if isinstance(e, Iter) else None)
-        return rewrite(moved, lambda e: _renamed(e, arrays))
-
-    domain = new.domain.set_tuple_name(old.name)
-    return (
-        put(new.value) == old.value
-        and put(new.target) == old.target
-        and old.guard is None
-        and new.guard is None
-        and bool(domain.is_equal(old.domain))
-    )
-
-
-def _renamed(expr: Expr, names: Mapping[str, str]) -> Expr | None:
-    if isinstance(expr, Load) and expr.array in names:
-        return replace(expr, array=names[expr.array])
-    return None
-
-
-def _is_factor(expr: Expr, array: str) -> bool:
-    """Tell whether a term is an element of `array` times something without one."""
-    match expr:
-        case Load(array=name):
-            return name == array
-        case Binary(op=BinaryOp.MUL, left=left, right=right):
-            one, two = (any(_is_of(p, array) for p in walk(side)) for side in (left, right))
-            return one is not two and _is_factor(left if one else right, array)
-        case _:
-            return False
-
-
-def _is_of(expr: Expr, array: str) -> bool:
-    return isinstance(expr, Load) and expr.array == array
 
 
 def _instances(statement: Statement) -> isl.UnionSet:

@@ -297,7 +297,7 @@ class _Search:
         place = self.scop.statements.index(statement)
         starts = [s for s in self.scop.statements[:place] if s in writers]
         match starts:
-            case [Statement(value=Const(value=value), guard=None) as start] if value == 0:
+            case [Statement(value=Const(value=zero), guard=None) as start] if zero == 0:
                 pass
             case _:
                 return f"{array} does not start at zero before {name}"

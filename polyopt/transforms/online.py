@@ -70,7 +70,7 @@ class Online(DataStep, Written):
 
     def renew(self, tree: Tree, scop: Scop) -> RewrittenProgram:
         """Return the changed program; raises `ScheduleError` PO0303, PO0348 to PO0351."""
-        sizes = checked_sizes((self.rows, self.columns), str(self))
+        rows, columns = checked_sizes((self.rows, self.columns), str(self))
         try:
             group = find_running_sums(scop, self.statement)
         except NotRunning as error:
@@ -96,7 +96,7 @@ class Online(DataStep, Written):
                 loc=other.loc,
                 hint="take this step first, or distribute the nest before it",
             )
-        return _Nest(self, scop, group, sizes).program(tree, alone)
+        return _Nest(self, scop, group, (rows, columns)).program(tree, alone)
 
 
 def _may_be_carried(statement: Statement) -> bool:
@@ -180,7 +180,7 @@ class _Nest:
         name = fresh_name(wish, self.taken)
         self.taken.add(name)
         count = domain.dim(isl.dim_type.set)
-        iters = tuple(domain.get_dim_name(isl.dim_type.set, n) for n in range(count))
+        iters = tuple(str(domain.get_dim_name(isl.dim_type.set, n)) for n in range(count))
         text = f"{show(target)} = {show(value)}"
         loc = self.group.top.loc
         named = domain.set_tuple_name(name)
@@ -214,7 +214,7 @@ class _Nest:
         rows = [*map(Iter, one.rows)]
         target = one.statement.target
         count = domain.dim(isl.dim_type.set)
-        extra = [domain.get_dim_name(isl.dim_type.set, n) for n in range(len(rows), count)]
+        extra = [str(domain.get_dim_name(isl.dim_type.set, n)) for n in range(len(rows), count)]
         names = {row: Iter(own) for row, own in zip(one.rows, self.row_names, strict=True)}
         free = [name for name in one.free if name not in names]
         taken = {*self.row_names, *extra, *self.scop.params}
@@ -248,7 +248,7 @@ class _Nest:
 
     def _projected(self, *, with_block: bool) -> isl.Set:
         statement, column = self.group.exponential, self.group.column
-        values = [Iter(name) for name in self.group.exponential_rows]
+        values: list[Expr] = [Iter(name) for name in self.group.exponential_rows]
         wanted = (*self.row_names, *((self.block,) if with_block else ()))
         if with_block:
             values.append(_floor(Iter(column), self.columns))
