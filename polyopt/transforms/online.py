@@ -87,7 +87,9 @@ class Online(DataStep, Written):
         names = {s.name for s in group.statements}
         parts = tree.parts if isinstance(tree, Sequence) else ()
         alone = [p for p in parts if {one.get_tuple_name() for one in _sets(p.domain)} <= names]
-        left = names - {one.get_tuple_name() for p in alone for one in _sets(p.domain)}
+        moved = names | {group.exponential.name}
+        after = [p for p in parts if {one.get_tuple_name() for one in _sets(p.domain)} <= moved]
+        left = moved - {one.get_tuple_name() for p in after for one in _sets(p.domain)}
         if left:
             other = scop.statement(min(left))
             raise ScheduleError(
@@ -128,7 +130,8 @@ class _Nest:
             known.add(name)
             self.arrays.append(Array(name, self.dtype, shape, Role.TEMP))
         source = scop.array(group.exponential.target.array)
-        self.weights = replace(source, name=fresh_name(f"{source.name}_run", known))
+        name = fresh_name(f"{source.name}_run", known)
+        self.weights = Array(name, source.dtype, source.shape, Role.TEMP)
         self.row_names = tuple(group.rows)
         self.block = fresh_name("b", (*self.row_names, *scop.params))
         self.blocks: dict[str, Expr] = {}  # the number of the block of each statement
@@ -164,7 +167,7 @@ class _Nest:
         before = [begin, *(one.start for one in group.sums)]
         inner = self._inner(tree, [keep, advance, factor], weights, scaled, sums)
         after = [last, *final, *group.finals]
-        placed = self._placed(tree, alone, before, inner, after, gone)
+        placed = self._placed(tree, alone, before, inner, after)
         same = {weights.name: Origin(group.exponential.name, tuple(map(Iter, weights.iters)))}
         added = frozenset(s.name for s in new if s is not weights)
         verified = {a.name for a in (*self.arrays, self.weights)}
@@ -310,7 +313,6 @@ class _Nest:
         before: list[Statement],
         inner: list[tuple[tuple[Statement, ...], Tree]],
         after: list[Statement],
-        gone: set[str],
     ) -> Tree:
         assert isinstance(tree, Sequence)
         outer = len(self.row_names) - 1
@@ -331,15 +333,34 @@ class _Nest:
         members.append({s.name: _floor(Iter(self._rows_of(s)[outer]), self.rows) for s in every})
         names = (*self.row_names[:outer], f"{self.row_names[outer]}_tile")
         nest = self._band(tree, "online", every, members, _sequence(parts), names)
-        place = next(n for n in reversed(range(len(tree.parts))) if tree.parts[n] in alone)
+        place = max(n for n, part in enumerate(tree.parts) if part in alone)
         kept = []
+        again: list[Filter] = []  # exponentials that others read are computed after the sums, too
         for position, part in enumerate(tree.parts):
-            if position == place:
-                kept.append(Filter(_domain(every), nest))
             if part not in alone:
-                kept.append(part)
-        # An exponential that others read, too, is computed again after the sums.
+                names = {one.get_tuple_name() for one in _sets(part.domain)}
+                is_again = names == {self.group.exponential.name}
+                if is_again or position < place:
+                    self._check_reader(names - {self.group.exponential.name})
+                (again if is_again and position < place else kept).append(part)
+            if position == place:
+                kept += [Filter(_domain(every), nest), *again]
         return Sequence(tuple(kept)) if len(kept) > 1 else nest
+
+    def _check_reader(self, names: Iterable[str]) -> None:
+        """Check that statements before the nest read nothing that it computes."""
+        group = self.group
+        made = {group.top.target.array, group.exponential.target.array}
+        made |= {one.statement.target.array for one in group.sums}
+        for name in sorted(names):
+            statement = self.scop.statement(name)
+            if made & {a.array for a in statement.reads}:
+                raise ScheduleError(
+                    "PO0351",
+                    f"{self.step}: {name} reads what the nest computes, before all of it is there",
+                    loc=statement.loc,
+                    hint="move the statement behind the sums",
+                )
 
     def _rows_of(self, statement: Statement) -> tuple[str, ...]:
         place = self.group.places.get(statement.name)

@@ -196,4 +196,24 @@ SCHEDULE: dict[str, Entry] = {
         "atomic(S0) on a[i] = 2 * a[i], or on float sums without fp='reassociate'",
         "name a statement like `a[i] += x`, of numbers of 32 or 64 bits whose order is open",
     ),
+    "PO0348": Entry(
+        "a statement is not a maximum that can be carried along",
+        "online(S0, 64, 64) where S0 is a sum, or the maximum of a whole array",
+        "name the statement of `np.max(x, axis=...)`, in an array of its own",
+    ),
+    "PO0349": Entry(
+        "no exponentials are taken below a maximum",
+        "online(S1, 64, 64) on `np.exp(2 * x - np.max(x, axis=1, keepdims=True))`",
+        "store `w = np.exp(x - top)`, of the very array whose maximum `top` is",
+    ),
+    "PO0350": Entry(
+        "exponentials below a maximum are not summed in a way that can be rescaled",
+        "online(S1, 64, 64) on `np.sum(w * w, axis=1)`, or without fp='reassociate'",
+        "sum products with one exponential each: `np.sum(w, axis=1)`, `w @ v`",
+    ),
+    "PO0351": Entry(
+        "statements of a carried maximum cannot be brought into one nest",
+        "fuse(L4, L5, 1); online(S1, 64, 64), where L5 reads the sums",
+        "take the step before nests are fused, or `distribute` them",
+    ),
 }
