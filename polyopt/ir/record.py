@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import islpy as isl
 
+from polyopt.ir.budget import query
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Program
 from polyopt.ir.record_sets import RecordError, set_text, space_of, text_set
@@ -67,7 +68,8 @@ def encode(value: object, file: Callable[[str], str] = str) -> dict[str, object]
 
     `file` gives the text that is written for the name of a source file.
     """
-    return {"version": VERSION, "records": _Writer(file).write(value)}
+    with query("a record"):  # other threads may let isl run out of operations meanwhile
+        return {"version": VERSION, "records": _Writer(file).write(value)}
 
 
 class _Writer:
@@ -209,7 +211,8 @@ def decode(data: object, cls: type[_T]) -> _T:
                 raise RecordError(f"version {version!r} is not {VERSION}")
             if not 0 < len(rows) <= MAX_RECORDS:
                 raise RecordError(f"{len(rows)} records; at most {MAX_RECORDS} are read")
-            value = _Reader().read(rows)
+            with query("a record"):
+                value = _Reader().read(rows)
         case _:
             raise RecordError("not a table of records")
     if not isinstance(value, cls):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import random
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +14,10 @@ import numpy as np
 import pytest
 
 from polyopt.emit import emit_c
-from polyopt.errors import Loc
+from polyopt.errors import BudgetError, Loc
 from polyopt.frontend import build
 from polyopt.frontend.syntax.type_inference import infer_types
+from polyopt.ir.budget import query
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Param
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Bind, Program, all_parts
@@ -263,3 +266,21 @@ def mutated(record: Any, draw: random.Random) -> Any:
 
 def test_places_come_back():
     assert decode(encode(Loc("a b/ü.py", 1, 2, 3, 4)), Loc) == Loc("a b/ü.py", 1, 2, 3, 4)
+
+
+def test_other_threads_may_run_out_of_operations_meanwhile() -> None:
+    begun, ends = threading.Event(), threading.Event()
+    program = build(matmul, infer_types(matmul))
+
+    def exhausted() -> None:
+        with contextlib.suppress(BudgetError), query("all of them", 1):
+            begun.set()
+            ends.wait(60)
+
+    thread = threading.Thread(target=exhausted)
+    thread.start()
+    begun.wait(60)
+    threading.Timer(0.3, ends.set).start()
+    data = encode(program)
+    thread.join()
+    assert encode(decode(data, Program)) == data
