@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from polyopt.interpreters import require_first
 from polyopt.late import homes_of, names_of
 
 __version__ = "0.1.0"
@@ -104,7 +105,7 @@ if TYPE_CHECKING:
     from polyopt.transforms.text import load_schedule
     from polyopt.verifying import Verification
 else:
-    __getattr__ = names_of(__name__)
+    __getattr__ = names_of(__name__, require_first)
 
 __all__ = [
     "Affine",

@@ -49,14 +49,17 @@ def homes_of(package: str) -> dict[str, str]:
     return found
 
 
-def names_of(package: str) -> Callable[[str], object]:
+def names_of(package: str, before: Callable[[str], None] | None = None) -> Callable[[str], object]:
     """Return the `__getattr__` of a package: names that it imports under `TYPE_CHECKING`.
 
-    It raises `AttributeError` for a name that is not there.
+    It raises `AttributeError` for a name that is not there.  `before` is told the module of a name
+    that is, and may refuse it.
     """
 
     def load(name: str) -> object:
         homes = homes_of(package)
+        if before is not None and (name in homes or f"{package}.{name}" in homes.values()):
+            before(homes.get(name, f"{package}.{name}"))
         if f"{package}.{name}" in homes.values():
             return import_module(f"{package}.{name}")  # makes it an attribute of the package
         if name not in homes:

@@ -21,6 +21,7 @@ LAYERS: dict[str, set[str]] = {
     **{name: set() for name in ANYWHERE},
     "files": set(),
     "errors": {"files"},
+    "interpreters": {"errors"},
     "settings": {"errors", "files"},
     "offered": {"errors", "ir"},
     "machine": set(),

@@ -214,6 +214,7 @@ NOTHING_NAMED = {
     "PO0183_no_derivative", "PO0195_no_header", "PO0238_offered_target", "PO0305_no_neighbours",
     "PO0306_nothing_to_split", "PO0313_order_is_lost", "PO0314_iteration_lost", "PO0332_no_box",
     "PO0403_shift_of_bool", "PO0420_size_is_no_integer", "PO0523_no_parser",
+    "PO0525_subinterpreter",
     "PO0633_damaged_kernel", "PO0634_other_format", "PO0635_other_system", "PO0636_saved_call",
     "PO0637_saved_device", "PO0639_tunings", "PO0910_outside_its_array", "PO0911_step_zero",
     "PO0912_outside_the_context", "PO0913_no_time", "PO0914_parallel_conflict",

@@ -160,6 +160,12 @@ TOOLCHAIN: dict[str, Entry] = {
         "polyopt view f.py:f",
         "install the extra: pip install 'polyopt[report]'",
     ),
+    "PO0525": Entry(
+        "a kernel is made or loaded in a subinterpreter, which NumPy and islpy do not support",
+        "po.kernel(f) in an application under mod_wsgi that has several interpreters",
+        "run the application in the first interpreter (WSGIApplicationGroup %{GLOBAL}), or in "
+        "processes of its own",
+    ),
     "PO0701": Entry(
         "a question about integer sets needed more steps than its budget",
         "a nest of many loops with large coefficients",
