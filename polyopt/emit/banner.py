@@ -40,17 +40,16 @@ def signed_banner(fn: LoopFunction, version: str, origin: str) -> str:
     """Return the comment at the head of a file for readers: where it is from, whose it is."""
     by = f"polyopt {plain(version)}".rstrip()
     source = f" from {origin}" if origin else ""
-    lines = [f"{plain(fn.name)}: generated{source} by {by}.", *OWNER]
+    lines = [f"{plain(fn.name)}: generated{source} by {by}.", OWNER]
     if fn.trace:
         steps = "; ".join(plain(step).replace(" ", BLANK) for step in fn.trace)
         folded = textwrap.wrap(steps, 90, break_long_words=False, break_on_hyphens=False)
         folded = [line.replace(BLANK, " ") for line in folded]  # lines that can be copied back
-        lines += ["", "Schedule (each step proven):", *(f"    {line}" for line in folded)]
         if len(folded) > MOST_LINES:
-            steps = (
-                f"Schedule: {len(fn.trace)} steps, each proven; `polyopt compile` writes them to"
-            )
-            lines[-len(folded) - 1 :] = [steps, f"{plain(fn.name)}.schedule.txt."]
+            proven = f"Schedule: {len(fn.trace)} steps, each proven, in"
+            lines.append(f"{proven} {plain(fn.name)}.schedule.txt of `polyopt compile`.")
+        else:
+            lines += ["Schedule, each step proven:", *(f"    {line}" for line in folded)]
     return comment(lines)
 
 
@@ -60,12 +59,9 @@ MOST_LINES = 4
 """Lines of a schedule that stand in the text itself."""
 
 
-OWNER = (
-    "It is a translation of your function, under whatever licence that is; polyopt's authors claim",
-    "no rights in it.  Its po_ helpers are polyopt's, under MIT-0: no notice has to be kept.",
-)
+OWNER = "It is under your function's licence, the po_ helpers under MIT-0 (no notice to keep)."
 SNIPPET = (
-    "/* SPDX-SnippetBegin */\n/* SPDX-License-Identifier: MIT-0 */",
+    "/* SPDX-SnippetBegin\n * SPDX-License-Identifier: MIT-0 */",
     "/* SPDX-SnippetEnd */",
 )
 """Around the helpers, which alone polyopt's authors wrote."""

@@ -143,16 +143,15 @@ def _file(fn: LoopFunction, used: dict[Helper, None], code: str, edition: Editio
     if edition.is_handed_over and "#pragma omp" in code:
         quiet.append("unknown-pragmas")  # of builds without OpenMP
     if quiet:
-        ignored = (f'#pragma GCC diagnostic ignored "-W{one}"' for one in quiet)
-        includes += ["", "#ifdef __GNUC__", *ignored, "#endif"]
+        includes += ["", *(f'#pragma GCC diagnostic ignored "-W{one}"' for one in quiet)]
     stops = STOPS if words & {STOPPED, LEFT} else ""
     head = banner(fn)
     if edition.is_handed_over:
         head = signed_banner(fn, edition.version, edition.origin)
         support, code = emit.tidying.with_short_names(helpers, support, code)
         support = "\n".join((SNIPPET[0], wrapped(support), SNIPPET[1])) if support else ""
-    unrolling = emit.rerolling.UNROLLING if "PO_UNROLL" in words else ""
-    parts = [head, "\n".join(includes), _ROUNDING, stops, unrolling, support, wrapped(code)]
+    modes = _modes(unrolls=edition.is_handed_over and emit.rerolling.UNROLL in words)
+    parts = [head, "\n".join(includes), modes, stops, support, wrapped(code)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -169,16 +168,25 @@ def _support(helpers: list[Helper], edition: Edition) -> str:
     return text.lstrip("\n")
 
 
-_ROUNDING = """\
-#ifdef __FAST_MATH__
-#error "every rounding of this file was proven: build it without -ffast-math"
-#endif
-#if defined(__clang__)
-#pragma STDC FP_CONTRACT OFF
-#elif defined(__GNUC__)
-#pragma GCC optimize("fp-contract=off", "wrapv")
-#endif"""
-"""What makes the floating-point mode hold under other flags than polyopt's."""
+def _modes(*, unrolls: bool) -> str:
+    """Return what makes the floating-point mode hold under other flags than polyopt's.
+
+    `unrolls`: and how loops are unrolled.
+    """
+    clang, others = emit.rerolling.UNROLLING if unrolls else ((), ())
+    lines = [
+        "#ifdef __FAST_MATH__",
+        '#error "every rounding of this file was proven: build it without -ffast-math"',
+        "#elif defined(__clang__)",
+        "#pragma STDC FP_CONTRACT OFF",
+        *clang,
+        "#else",
+        '#pragma GCC optimize("fp-contract=off", "wrapv")',
+        *others,
+        "#endif",
+    ]
+    return "\n".join(lines)
+
 
 # glibc's header has these for gcc only
 _MADE_COMPLEX = (

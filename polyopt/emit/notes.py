@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from polyopt.dataclass import replace
 from polyopt.emit.banner import Edition, plain
 from polyopt.emit.c_statements import Code, Line
 from polyopt.emit.work import REST
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from polyopt.emit.cbody import BodyEmitter
 
 _TILE = re.compile(r"_tile\d*$")
+_ONE_LINE = 70  # characters of what a nest does and of its source line together
 MOST_LINES = 6
 """Source lines before one loop; longer lists end in their number."""
 
@@ -48,7 +50,15 @@ def notes(emitter: BodyEmitter, body: Body, number: int) -> list[Code]:
         lines = [] if _has_loops((node,)) else _lines(edition, (node,))
         before = _lines(edition, body[number - 1 : number]) if number else []
         found += [] if lines == before else lines
+    if len(found) == 2 and len(found[0]) + len(found[1]) < _ONE_LINE:
+        found = [": ".join(found)]
     return [Line(f"/* {text} */") for text in found]
+
+
+def without_lines(emitter: BodyEmitter) -> BodyEmitter:
+    """Return the emitter of a second form of statements, whose source lines the first one told."""
+    frame = emitter.frame
+    return replace(emitter, frame=replace(frame, edition=replace(frame.edition, lines={})))
 
 
 def _has_loops(body: Body) -> bool:

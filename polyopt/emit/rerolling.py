@@ -24,13 +24,11 @@ if TYPE_CHECKING:
 
 _S = TypeVar("_S", bound=Straight)
 UNROLL = "PO_UNROLL"
-UNROLLING = f"""#if defined(__clang__)
-#define {UNROLL} _Pragma("clang loop unroll(full)")
-#elif defined(__GNUC__)
-#define {UNROLL} _Pragma("GCC unroll 64")
-#else
-#define {UNROLL}
-#endif"""
+UNROLLING = (
+    (f'#define {UNROLL} _Pragma("clang loop unroll(full)")',),
+    (f'#define {UNROLL} _Pragma("GCC unroll 64")',),
+)
+"""Lines for clang, and for gcc; other compilers ignore the pragma."""
 
 
 def rerolled(emitter: BodyEmitter, body: Body) -> list[Code] | None:

@@ -12,6 +12,7 @@ from polyopt.emit.c_statements import Branch, Code, Compound, Line
 from polyopt.emit.extents import extent_of, long_row
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import vectorized
+from polyopt.emit.notes import without_lines
 from polyopt.emit.passes.rewriting import trip_count
 from polyopt.emit.sliding_windows import REGISTER_BYTES, moved, windows
 from polyopt.ir.expr import Expr, Load, VectorLoad, substitute
@@ -48,10 +49,8 @@ def vector_loop(emitter: BodyEmitter, loop: For) -> list[Code]:
     part = (emitter.own(f"{name}_from"), emitter.own(f"{name}_to"))
     least, most = emitter.helper(HelperKind.MIN), emitter.helper(HelperKind.MAX)
     before = f"-{name}" if low == "0" else f"{low} - {name}"
-    bounds = [
-        Line(f"int64_t {part[0]} = {most}({before}, 0);"),
-        Line(f"int64_t {part[1]} = {least}({high} - {name}, {width});"),
-    ]
+    begin, end = f"{most}({before}, 0)", f"{least}({high} - {name}, {width})"
+    bounds = [Line(f"const int64_t {part[0]} = {begin}, {part[1]} = {end};")]
     ends = replace(emitter, printer=replace(emitter.printer, part=part))
     whole = f"{name} >= {low} && {name} + {width} <= {high}"
     middle = replace(emitter, printer=replace(emitter.printer, streams=streams))
@@ -62,6 +61,7 @@ def vector_loop(emitter: BodyEmitter, loop: For) -> list[Code]:
         if sliding:  # the few vectors around those in the middle need no form of their own
             return [Compound(head, [*bounds, *ends.body(body), *sliding])]
     sliding = _sliding(middle, loop, body, high)
+    ends = without_lines(ends)
     full = [*middle.body(body), *sliding] if sliding else [Compound(more, middle.body(body)), back]
     return [Compound(head, [Branch(whole, full, [*bounds, *ends.body(body)])])]
 
@@ -155,7 +155,7 @@ def _strip(
         ends = replace(emitter, printer=replace(emitter.printer, part=("0", to)))
         line = Line(f"int64_t {to} = {least}({high} - {name}, {loop.lanes});")
         return Compound(head, [line, *ends.body(body)])
-    ends = replace(emitter, printer=replace(emitter.printer, part=("0", to)))
+    ends = without_lines(replace(emitter, printer=replace(emitter.printer, part=("0", to))))
     rest = [Line(f"int64_t {to} = {high} - {name};"), *ends.body(body)]
     return Compound(head, [Branch(f"{name} + {loop.lanes} <= {high}", emitter.body(body), rest)])
 

@@ -20,11 +20,7 @@ def _bytes(helper: Helper) -> list[str]:
         "size_t",
         helper,
         "size_t bytes, int64_t n",
-        [
-            "if (n <= 0)",
-            "    return 0;",
-            "return bytes > SIZE_MAX / (uint64_t)n ? SIZE_MAX : bytes * (size_t)n;",
-        ],
+        ["return n <= 0 ? 0 : bytes > SIZE_MAX / (uint64_t)n ? SIZE_MAX : bytes * (size_t)n;"],
     )
 
 

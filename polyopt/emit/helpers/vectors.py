@@ -16,8 +16,8 @@ def _vector(helper: Helper) -> list[str]:
     size = element.size * helper.lanes
     return [
         f"typedef {element.ctype} {helper.name} __attribute__((vector_size({size})));",
-        f"typedef {element.ctype} {helper.name}_mem",
-        f"    __attribute__((vector_size({size}), aligned({element.size}), may_alias));",
+        f"typedef {element.ctype} {helper.name}_mem "
+        f"__attribute__((vector_size({size}), aligned({element.size}), may_alias));",
     ]
 
 
@@ -201,11 +201,13 @@ def _load_part(helper: Helper) -> list[str]:
         return function(vector, helper, args, plain)
     call = f"{names.prefix}_maskz_loadu_{names.element}(lanes, p)"
     fast = [_mask(helper), f"return ({vector}){call};"]
+    moving = []
     if _has_masked_moves(helper, names):
-        call = f"{names.prefix}_maskload_{names.element}({_moved(helper)}p, lanes)"
-        moving = [*_lane_mask(helper, names), f"return ({vector}){call};"]
-        plain = either("__AVX2__", moving, plain)
-    return function(vector, helper, args, either(_masks(names), fast, plain))
+        call = (
+            f"{names.prefix}_maskload_{names.element}({_moved(helper)}p, {_lanes(helper, names)})"
+        )
+        moving = [*_lane_numbers(helper), f"return ({vector}){call};"]
+    return function(vector, helper, args, _masked(names, fast, moving, plain))
 
 
 def _store_part(helper: Helper) -> list[str]:
@@ -217,11 +219,11 @@ def _store_part(helper: Helper) -> list[str]:
         return function("void", helper, args, plain)
     call = f"{names.prefix}_mask_storeu_{names.element}(p, lanes, ({names.type})value)"
     fast = [_mask(helper), f"{call};"]
+    moving = []
     if _has_masked_moves(helper, names):
-        value = f"({names.type})value"
-        call = f"{names.prefix}_maskstore_{names.element}({_moved(helper)}p, lanes, {value})"
-        plain = either("__AVX2__", [*_lane_mask(helper, names), f"{call};"], plain)
-    return function("void", helper, args, either(_masks(names), fast, plain))
+        operands = f"{_moved(helper)}p, {_lanes(helper, names)}, ({names.type})value"
+        moving = [*_lane_numbers(helper), f"{names.prefix}_maskstore_{names.element}({operands});"]
+    return function("void", helper, args, _masked(names, fast, moving, plain))
 
 
 def _every(helper: Helper) -> list[str]:
@@ -286,7 +288,7 @@ def _every_part(helper: Helper) -> list[str]:
 
 def _mask(helper: Helper) -> str:
     mask = f"__mmask{max(8, helper.lanes)}"
-    return f"{mask} lanes = ({mask})(from < to ? ((1u << (to - from)) - 1) << from : 0);"
+    return f"const {mask} lanes = ({mask})(from < to ? ((1u << (to - from)) - 1) << from : 0);"
 
 
 def _has_masked_moves(helper: Helper, registers: Registers) -> bool:
@@ -302,17 +304,23 @@ def _moved(helper: Helper) -> str:
     return f"({scalar} *)" if helper.kind is HelperKind.STORE_PART else f"(const {scalar} *)"
 
 
-def _lane_mask(helper: Helper, registers: Registers) -> list[str]:
-    """Return lines that declare `lanes`, all bits set from lane `from` on up to lane `to`."""
+def _lane_numbers(helper: Helper) -> list[str]:
+    """Return the line that declares `lane`, the number of each lane."""
     scalar = "long long" if helper.dtype.size == 8 else "int"
-    form = f"__attribute__((vector_size({registers.bits // 8})))"
-    first, end = (", ".join([f"({scalar}){name}"] * helper.lanes) for name in ("from", "to"))
-    return [
-        f"typedef {scalar} places {form};",
-        f"places lane = {{{_listed(list(range(helper.lanes)))}}};",
-        f"places begin = {{{first}}}, end = {{{end}}};",
-        f"__m{registers.bits}i lanes = (__m{registers.bits}i)((lane >= begin) & (lane < end));",
-    ]
+    form = f"__attribute__((vector_size({helper.dtype.size * helper.lanes})))"
+    return [f"const {scalar} lane {form} = {{{_listed(list(range(helper.lanes)))}}};"]
+
+
+def _lanes(helper: Helper, registers: Registers) -> str:
+    """Return the mask of the lanes in `from <= lane < to`: its highest bits, which moves ask."""
+    cast = "" if helper.dtype.size == 8 else "(int)"
+    return f"(__m{registers.bits}i)(~(lane - {cast}from) & (lane - {cast}to))"
+
+
+def _masked(names: Registers, fast: list[str], moving: list[str], plain: list[str]) -> list[str]:
+    """Return lines for processors with masks for lanes, with masked moves only, with neither."""
+    middle = ["#elif defined(__AVX2__)", *moving] if moving else []
+    return [f"#ifdef {_masks(names)}", *fast, *middle, "#else", *plain, "#endif"]
 
 
 def _masks(registers: Registers) -> str:

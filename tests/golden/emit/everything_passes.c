@@ -6,10 +6,9 @@
 
 #ifdef __FAST_MATH__
 #error "every rounding of this file was proven: build it without -ffast-math"
-#endif
-#if defined(__clang__)
+#elif defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
-#elif defined(__GNUC__)
+#else
 #pragma GCC optimize("fp-contract=off", "wrapv")
 #endif
 

@@ -4,16 +4,13 @@
 
 #include <stdint.h>
 
-#ifdef __GNUC__
 #pragma GCC diagnostic ignored "-Wpsabi"
-#endif
 
 #ifdef __FAST_MATH__
 #error "every rounding of this file was proven: build it without -ffast-math"
-#endif
-#if defined(__clang__)
+#elif defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
-#elif defined(__GNUC__)
+#else
 #pragma GCC optimize("fp-contract=off", "wrapv")
 #endif
 
@@ -28,8 +25,7 @@ extern struct { const volatile int *signalled; int (*ask)(void); } po_stop;
 #endif
 
 typedef double po_f64x8 __attribute__((vector_size(64)));
-typedef double po_f64x8_mem
-    __attribute__((vector_size(64), aligned(8), may_alias));
+typedef double po_f64x8_mem __attribute__((vector_size(64), aligned(8), may_alias));
 
 static inline int64_t po_extent(int64_t n)
 {

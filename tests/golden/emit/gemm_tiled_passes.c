@@ -26,16 +26,13 @@ typedef unsigned char __mmask8;
 #endif
 #endif
 
-#ifdef __GNUC__
 #pragma GCC diagnostic ignored "-Wpsabi"
-#endif
 
 #ifdef __FAST_MATH__
 #error "every rounding of this file was proven: build it without -ffast-math"
-#endif
-#if defined(__clang__)
+#elif defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
-#elif defined(__GNUC__)
+#else
 #pragma GCC optimize("fp-contract=off", "wrapv")
 #endif
 
@@ -50,8 +47,7 @@ extern struct { const volatile int *signalled; int (*ask)(void); } po_stop;
 #endif
 
 typedef double po_f64x8 __attribute__((vector_size(64)));
-typedef double po_f64x8_mem
-    __attribute__((vector_size(64), aligned(8), may_alias));
+typedef double po_f64x8_mem __attribute__((vector_size(64), aligned(8), may_alias));
 
 static inline int64_t po_min(int64_t a, int64_t b)
 {
@@ -96,7 +92,7 @@ static inline bool po_many(int64_t work)
 static inline po_f64x8 po_load_part_f64x8(const double *p, int64_t from, int64_t to)
 {
 #ifdef __AVX512F__
-    __mmask8 lanes = (__mmask8)(from < to ? ((1u << (to - from)) - 1) << from : 0);
+    const __mmask8 lanes = (__mmask8)(from < to ? ((1u << (to - from)) - 1) << from : 0);
     return (po_f64x8)_mm512_maskz_loadu_pd(lanes, p);
 #else
     po_f64x8 result = {0};
@@ -109,7 +105,7 @@ static inline po_f64x8 po_load_part_f64x8(const double *p, int64_t from, int64_t
 static inline void po_store_part_f64x8(double *p, int64_t from, int64_t to, po_f64x8 value)
 {
 #ifdef __AVX512F__
-    __mmask8 lanes = (__mmask8)(from < to ? ((1u << (to - from)) - 1) << from : 0);
+    const __mmask8 lanes = (__mmask8)(from < to ? ((1u << (to - from)) - 1) << from : 0);
     _mm512_mask_storeu_pd(p, lanes, (__m512d)value);
 #else
     for (int64_t lane = from; lane < to; lane++)
@@ -134,8 +130,7 @@ __attribute__((noinline)) static void gemm_L0_tile_0_(int64_t N, int64_t M, int6
                     }
                     j -= 8;
                 } else {
-                    int64_t j_from_ = po_max(-j, 0);
-                    int64_t j_to_ = po_min(M - j, 8);
+                    const int64_t j_from_ = po_max(-j, 0), j_to_ = po_min(M - j, 8);
                     po_store_part_f64x8(C[i] + j, j_from_, j_to_,
                             po_load_part_f64x8(C[i] + j, j_from_, j_to_)
                             + alpha_ * A[i][k] * po_load_part_f64x8(B[k] + j, j_from_, j_to_));

@@ -10,18 +10,15 @@
 
 #ifdef __FAST_MATH__
 #error "every rounding of this file was proven: build it without -ffast-math"
-#endif
-#if defined(__clang__)
+#elif defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
-#elif defined(__GNUC__)
+#else
 #pragma GCC optimize("fp-contract=off", "wrapv")
 #endif
 
 static inline size_t po_bytes(size_t bytes, int64_t n)
 {
-    if (n <= 0)
-        return 0;
-    return bytes > SIZE_MAX / (uint64_t)n ? SIZE_MAX : bytes * (size_t)n;
+    return n <= 0 ? 0 : bytes > SIZE_MAX / (uint64_t)n ? SIZE_MAX : bytes * (size_t)n;
 }
 
 __attribute__((malloc))

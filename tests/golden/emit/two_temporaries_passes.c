@@ -30,22 +30,18 @@ typedef unsigned char __mmask8;
 #endif
 #endif
 
-#ifdef __GNUC__
 #pragma GCC diagnostic ignored "-Wpsabi"
-#endif
 
 #ifdef __FAST_MATH__
 #error "every rounding of this file was proven: build it without -ffast-math"
-#endif
-#if defined(__clang__)
+#elif defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
-#elif defined(__GNUC__)
+#else
 #pragma GCC optimize("fp-contract=off", "wrapv")
 #endif
 
 typedef double po_f64x8 __attribute__((vector_size(64)));
-typedef double po_f64x8_mem
-    __attribute__((vector_size(64), aligned(8), may_alias));
+typedef double po_f64x8_mem __attribute__((vector_size(64), aligned(8), may_alias));
 
 static inline int64_t po_min(int64_t a, int64_t b)
 {
@@ -59,9 +55,7 @@ static inline int64_t po_max(int64_t a, int64_t b)
 
 static inline size_t po_bytes(size_t bytes, int64_t n)
 {
-    if (n <= 0)
-        return 0;
-    return bytes > SIZE_MAX / (uint64_t)n ? SIZE_MAX : bytes * (size_t)n;
+    return n <= 0 ? 0 : bytes > SIZE_MAX / (uint64_t)n ? SIZE_MAX : bytes * (size_t)n;
 }
 
 __attribute__((malloc))
@@ -94,7 +88,7 @@ static inline int64_t po_phase_f64x8(const double *p)
 static inline po_f64x8 po_load_part_f64x8(const double *p, int64_t from, int64_t to)
 {
 #ifdef __AVX512F__
-    __mmask8 lanes = (__mmask8)(from < to ? ((1u << (to - from)) - 1) << from : 0);
+    const __mmask8 lanes = (__mmask8)(from < to ? ((1u << (to - from)) - 1) << from : 0);
     return (po_f64x8)_mm512_maskz_loadu_pd(lanes, p);
 #else
     po_f64x8 result = {0};
@@ -107,7 +101,7 @@ static inline po_f64x8 po_load_part_f64x8(const double *p, int64_t from, int64_t
 static inline void po_store_part_f64x8(double *p, int64_t from, int64_t to, po_f64x8 value)
 {
 #ifdef __AVX512F__
-    __mmask8 lanes = (__mmask8)(from < to ? ((1u << (to - from)) - 1) << from : 0);
+    const __mmask8 lanes = (__mmask8)(from < to ? ((1u << (to - from)) - 1) << from : 0);
     _mm512_mask_storeu_pd(p, lanes, (__m512d)value);
 #else
     for (int64_t lane = from; lane < to; lane++)
@@ -152,8 +146,7 @@ int polyopt_chain(int64_t N, double *restrict x)
             }
             i -= 8;
         } else {
-            int64_t i_from_ = po_max(-i, 0);
-            int64_t i_to_ = po_min(N - i, 8);
+            const int64_t i_from_ = po_max(-i, 0), i_to_ = po_min(N - i, 8);
             po_store_part_f64x8(t + i, i_from_, i_to_,
                     po_load_part_f64x8(x + i, i_from_, i_to_) * 2.0);
         }
@@ -165,8 +158,7 @@ int polyopt_chain(int64_t N, double *restrict x)
             }
             i -= 8;
         } else {
-            int64_t i_from_ = po_max(-i, 0);
-            int64_t i_to_ = po_min(N - i, 8);
+            const int64_t i_from_ = po_max(-i, 0), i_to_ = po_min(N - i, 8);
             po_store_part_f64x8(u + i, i_from_, i_to_,
                     po_load_part_f64x8(t + i, i_from_, i_to_) + 1.0);
         }
@@ -179,8 +171,7 @@ int polyopt_chain(int64_t N, double *restrict x)
             }
             i -= 8;
         } else {
-            int64_t i_from_ = po_max(-i, 0);
-            int64_t i_to_ = po_min(N - i, 8);
+            const int64_t i_from_ = po_max(-i, 0), i_to_ = po_min(N - i, 8);
             po_store_part_f64x8(x + i, i_from_, i_to_,
                     po_load_part_f64x8(u + i, i_from_, i_to_)
                     - po_load_part_f64x8(t + i, i_from_, i_to_));

@@ -51,14 +51,13 @@ def readable(name: str, machine: Machine = WIDE, form: str | None = None) -> str
 def test_long_schedules_stay_in_their_file():
     short, long = (readable(name).partition("*/")[0] for name in ("jacobi-2d", "gemm"))
     assert "skew(L0.tile[0], L0.tile[1], 1);" in short
-    assert re.search(r"Schedule: \d+ steps, each proven; `polyopt compile` writes them to\n", long)
-    assert "gemm.schedule.txt" in long
+    assert re.search(r"Schedule: \d+ steps, each proven, in gemm\.schedule\.txt of ", long)
     assert long.count("\n") < 10
 
 
 @pytest.mark.parametrize(
     ("name", "wide", "narrow"),
-    [("jacobi-2d", 182, 178), ("softmax", 250, 270), ("gemm", 332, 386)],
+    [("jacobi-2d", 173, 157), ("softmax", 202, 208), ("gemm", 314, 354)],
 )
 def test_texts_are_short(name, wide, narrow):
     for machine, most in ((WIDE, wide), (NARROW, narrow)):
