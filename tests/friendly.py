@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import ast
 import json
-import os
 import re
 import shutil
 import statistics
@@ -55,7 +54,8 @@ def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
     """Run Python with arguments in the checkout."""
     return subprocess.run(
         [sys.executable, *arguments], cwd=environment.pop("cwd", str(ROOT)),
-        env={**os.environ, **environment}, capture_output=True, text=True, check=False,
+        env={**overhead.with_bytecode(), **environment},
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
 
 
