@@ -6,17 +6,13 @@ terminal (`NO_COLOR`, `FORCE_COLOR` and `CLICOLOR_FORCE` are followed); JSON whe
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import re
 import sys
-import tempfile
-import traceback
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TextIO
 
 from polyopt.dataclass import replace
@@ -33,6 +29,8 @@ def result(text: str) -> None:
 
 def result_json(value: Mapping[str, object]) -> None:
     """Print a result as JSON."""
+    import json
+
     sys.stdout.write(json.dumps(value, indent=2, default=str) + "\n")
 
 
@@ -141,6 +139,10 @@ def paint_error(text: str) -> str:
 
 def report_crash(error: BaseException, arguments: list[str]) -> None:
     """Say in one paragraph that polyopt failed, and keep the traceback in a file."""
+    import tempfile
+    import traceback
+    from pathlib import Path
+
     details = "".join(traceback.format_exception(error))
     lines = [f"polyopt {own_version()}", f"python {platform.python_version()}", platform.platform()]
     lines += [f"arguments: {arguments!r}", "", details]
