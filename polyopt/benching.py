@@ -11,17 +11,16 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import PolyoptError, UsageError
+from polyopt.ir.program import Program
 from polyopt.specialize import Parameters, plain_values
 from polyopt.tuning.timing import Copies, overlap
-
-if TYPE_CHECKING:
-    from polyopt.compiled import CompiledKernel
 
 Function = Callable[..., Any]
 Against = Sequence[str | Function] | Mapping[str, Function]
@@ -74,22 +73,31 @@ class Bench:
         return "\n".join(lines)
 
 
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A compiled kernel, its Python function, its program, and the C compiler it was built by."""
+
+    kernel: Function
+    py_func: Function
+    program: Program
+    compiler: str | None
+
+
 def bench(
-    compiled: CompiledKernel,
+    subject: Subject,
     args: tuple[object, ...],
     kwargs: Mapping[str, object],
     against: Against,
     seconds: float,
 ) -> Bench:
-    """Return timings of `compiled` and of `against`, for about `seconds` in all."""
-    values = plain_values(Parameters.of(compiled.py_func).bind(args, dict(kwargs)))
+    """Return timings of a kernel and of `against`, for about `seconds` in all."""
+    values = plain_values(Parameters.of(subject.py_func).bind(args, dict(kwargs)))
     if overlap(values):
         reason = "arguments that share memory cannot be measured on copies"
         raise UsageError("PO0227", reason, hint="pass arrays of their own")
-    functions: dict[str, Function] = {compiled.signature.name: compiled}
-    functions.update(_named(against, compiled.py_func))
-    agrees = {name: _agrees(compiled, values, f) for name, f in functions.items()}
-    agrees[compiled.signature.name] = None
+    functions: dict[str, Function] = {subject.program.name: subject.kernel}
+    functions.update(_named(against, subject.py_func))
+    agrees = {name: _agrees(subject, values, f) for name, f in functions.items()}
     copies = Copies(values, range(len(values)))
     times = _in_turns(functions, copies, seconds)
     return Bench(tuple(_timing(name, found, agrees[name]) for name, found in times.items()))
@@ -118,19 +126,19 @@ def _timing(name: str, times: list[float], agrees: bool | None) -> Timing:
     return Timing(name, median, low, high, len(times), agrees)
 
 
-def _agrees(compiled: CompiledKernel, values: tuple[object, ...], function: Function) -> bool:
-    """Tell whether a function gives what the kernel does, as far as its contract lets both vary."""
+def _agrees(subject: Subject, values: tuple[object, ...], function: Function) -> bool | None:
+    """Tell whether a function gives what the kernel does, within its contract; None of itself."""
     from polyopt.bounding import compare_results
     from polyopt.numerics.results import named_results
 
-    if function is compiled:
-        return True
+    if function is subject.kernel:
+        return None
     mine, theirs = copy.deepcopy(values), copy.deepcopy(values)
-    got = named_results(compiled.program, mine, compiled(*mine))
+    got = named_results(subject.program, mine, subject.kernel(*mine))
     with np.errstate(all="ignore"):
-        want = named_results(compiled.program, theirs, function(*theirs))
+        want = named_results(subject.program, theirs, function(*theirs))
     try:
-        found = compare_results(compiled.program, values, got, want, compiled.options.compiler)
+        found = compare_results(subject.program, values, got, want, subject.compiler)
     except PolyoptError:
         return False
     return all(comparison.holds for comparison in found)
@@ -157,12 +165,11 @@ def _function(one: object, py_func: Function) -> Function:
             return py_func
         case "numba":
             try:
-                import numba
+                numba = import_module("numba")
             except ImportError:
+                reason = "`against` names numba, which is not installed"
                 hint = "pip install numba, or give a function"
-                raise UsageError(
-                    "PO0222", "`against` names numba, which is missing", hint=hint
-                ) from None
+                raise UsageError("PO0222", reason, hint=hint) from None
             compiled: Function = numba.njit(py_func)
             return compiled
         case str():

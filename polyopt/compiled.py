@@ -326,9 +326,10 @@ class CompiledKernel:
 
         Raises: `UsageError` PO0222 for something else, PO0227 for arguments that share memory.
         """
-        from polyopt.benching import bench
+        from polyopt.benching import Subject, bench
 
-        return bench(self, args, kwargs, against, seconds)
+        subject = Subject(self, self.py_func, self.program, self.options.compiler)
+        return bench(subject, args, kwargs, against, seconds)
 
     def __repr__(self) -> str:
         names = tuple(argument.name for argument in self.signature.arguments)

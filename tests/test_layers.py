@@ -68,7 +68,7 @@ LAYERS: dict[str, set[str]] = {
     "bounding": {
         *_COMPILER, "emit", "schedule", "runtime", "targets", "pipeline", "numerics",
     },
-    "benching": {"errors", "specialize", "tuning", "bounding", "numerics", "compiled"},
+    "benching": {"errors", "ir", "specialize", "tuning", "bounding", "numerics"},
     "verifying": {"errors", "ir", "frontend", "numerics", "bounding"},
     "sizing": {"errors", "ir", "frontend"},
     "explaining": {
