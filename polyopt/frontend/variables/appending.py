@@ -51,6 +51,29 @@ def appended_name(node: ast.expr) -> str | None:
             return None
 
 
+def is_read_while_growing(tree: ast.AST, call: ast.Call, name: str) -> bool:
+    """Tell whether a loop in which the call makes a list longer, or a function, reads the list.
+
+    What is read has the items of earlier turns, which an array with a place for every turn hides.
+    """
+    assert isinstance(call.func, ast.Attribute)
+    inner = (part for part in ast.walk(tree) if isinstance(part, ast.Lambda | ast.FunctionDef))
+    if any(part is not tree and name in _names(part) for part in inner):
+        return True
+    for loop in ast.walk(tree):
+        if isinstance(loop, ast.For | ast.While):
+            inside = list(ast.walk(loop))
+            names = [part for part in inside if isinstance(part, ast.Name) and part.id == name]
+            is_made = any(isinstance(part.ctx, ast.Store) for part in names)
+            if not is_made and any(part is call for part in inside):
+                return any(part is not call.func.value for part in names)
+    return False
+
+
+def _names(tree: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(tree) if isinstance(part, ast.Name)}
+
+
 def note_list(b: Builder, frame: Frame, targets: list[ast.expr], value: ast.expr) -> None:
     """Remember where a list is made; one that gets a second name may not grow."""
     share(frame, value)
@@ -125,7 +148,8 @@ def append(b: Builder, frame: Frame, node: ast.Call, name: str) -> bool:
         frame.env[name] = lists.operated(b, "add", (found, longer), loc) or found
         return True
     loop = _turn(b.scope, home)
-    if loop is None or not isinstance(found, Sequence) or found.items:
+    is_empty = isinstance(found, Sequence) and not found.items
+    if loop is None or not is_empty or is_read_while_growing(frame.function.tree, node, name):
         (item,) = _numbers(b, [array_or_number(b, value, loc)], loc)
         places = (frame.made[name], frame.place(node, "append"))
         grow(b, name, places, home, item, found)

@@ -97,3 +97,53 @@ def test_refused(function, value):
     with pytest.raises(PolyoptError) as caught:
         compiled(function, value)
     assert caught.value.code == "PO0152"
+
+
+def primes(n):
+    found = []
+    for i in range(2, n):
+        for p in found:
+            if i % p == 0:
+                break
+        else:
+            found.append(i)
+    return np.array(found, dtype=np.int64)
+
+
+def earlier_items(n):
+    found = []
+    out = np.zeros(n)
+    for i in range(n):
+        for p in found:
+            out[i] += p
+        found.append(i)
+    return out, len(found)
+
+
+def lengths(n):
+    found = []
+    before, after = np.zeros(n), np.zeros(n)
+    for i in range(n):
+        before[i] = len(found)
+        found.append(i)
+        after[i] = len(found)
+    return before, after
+
+
+def by_function(n):
+    found = []
+    out = np.zeros(n)
+
+    def count():
+        return len(found)
+
+    for i in range(n):
+        out[i] = count()
+        found.append(i)
+    return out
+
+
+@pytest.mark.parametrize("function", [primes, earlier_items, lengths, by_function])
+@pytest.mark.parametrize("n", [0, 1, 2, 30])
+def test_a_loop_reads_the_items_that_a_list_has_so_far(function, n):
+    agree(function, n)
