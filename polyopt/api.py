@@ -153,8 +153,13 @@ class Kernel(Generic[P, R]):
         if any(map(is_structured, (*args, *kwargs.values()))):
             inner, apart = self._apart(self._parameters.bind(args, kwargs))
             return inner.compile(*apart)
-        from polyopt.frontend.syntax.fixed_sizes import sizes_among, with_extents
+        from polyopt.frontend.syntax.fixed_sizes import (
+            refuse_open,
+            sizes_among,
+            with_extents,
+        )
 
+        refuse_open(args, kwargs, self._parameters.names)
         sizes = sizes_among(self.py_func, kwargs, self._parameters.names)
         types, values = self._example(args, {n: v for n, v in kwargs.items() if n not in sizes})
         return self._specialized(with_extents(self.py_func, types, sizes), values)

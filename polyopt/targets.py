@@ -94,6 +94,23 @@ class Options:
         return options
 
 
+_OF_OTHERS = {
+    "parallel": "leave it out: loops run in parallel where that is proven; `threads=1` forbids it",
+    "fastmath": 'use fp="reassociate", or fp="fast" for fused products, too',
+    "nopython": "leave it out: a kernel never falls back to Python",
+    "nogil": "leave it out: kernels run without the interpreter's lock",
+    "cache": "leave it out: kernels are cached on disk; POLYOPT_CACHE=0 forbids it",
+    "boundscheck": "leave it out: subscripts are proven to be inside, or checked",
+    "inline": "leave it out: functions that a kernel calls become part of it",
+    "signature": 'leave it out, or annotate the arguments: `x: po.f64["N"]`',
+    "static_argnums": "leave it out: what has to be known is compiled in by itself",
+    "static_argnames": "leave it out: what has to be known is compiled in by itself",
+    "backend": 'use target="c", "cuda" or "opencl"',
+    "dynamic": "leave it out: sizes stay open unless fixed_sizes=True",
+}
+"""Options that users of Numba, JAX and PyTorch look for."""
+
+
 def _flag(name: str, value: object) -> bool:
     if type(value) is bool:
         return value
@@ -104,6 +121,7 @@ def _unknown(name: str) -> UsageError:
     names = [field.name for field in fields(Options)]
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean `{near[0]}`?" if near else f"the options are {', '.join(names)}"
+    hint = _OF_OTHERS.get(name, hint)
     return UsageError("PO0221", f"there is no option `{name}`", hint=hint)
 
 

@@ -64,6 +64,16 @@ def test_another_name_is_neither():
         po.kernel(heat).compile(M=4)
 
 
+def test_a_parameter_is_not_a_size():
+    for call in (
+        lambda: po.kernel(heat).compile(po.any),
+        lambda: po.kernel(heat).compile(k=po.any),
+    ):
+        with pytest.raises(po.UsageError, match=r"is po\.any") as caught:
+            call()
+        assert caught.value.code == "PO0222"
+
+
 def test_annotations_look_like_what_was_written():
     assert repr(po.f64["T+1", 3]) == 'po.f64["T+1,3"]'
     assert repr(po.f64) == "po.f64"

@@ -76,3 +76,11 @@ def test_every_number_can_be_overridden(monkeypatch, field):
         with pytest.raises(UsageError) as caught:
             detect_machine()
         assert caught.value.code == "PO0224"
+
+
+@pytest.mark.parametrize("name", ["parallel", "fastmath", "cache", "static_argnums"])
+def test_options_of_other_compilers_are_answered(name):
+    with pytest.raises(UsageError) as caught:
+        Options().changed({name: True})
+    assert caught.value.code == "PO0221"
+    assert "the options are" not in str(caught.value.hint)

@@ -45,6 +45,17 @@ def sizes_among(
     return {n: _size(n, v) for n, v in given.items() if n in named and n not in parameters}
 
 
+def refuse_open(
+    args: tuple[object, ...], kwargs: Mapping[str, object], parameters: tuple[str, ...]
+) -> None:
+    """Refuse `any` where a parameter's example or type belongs (PO0222)."""
+    given = [*zip(parameters, args, strict=False), *kwargs.items()]
+    for name, value in given:
+        if value is AnySize.ANY and name in parameters:
+            hint = "leave it out: types are inferred; `po.any` is for sizes that annotations name"
+            raise UsageError("PO0222", f"parameter `{name}` is po.any", hint=hint)
+
+
 def _size(name: str, value: object) -> int | None:
     if value is AnySize.ANY:
         return None
