@@ -30,10 +30,10 @@ class Cache:
         return max(1, self.ways - streams) * self.way
 
 
-def caches_of(machine: Machine, threads: int = 1) -> tuple[Cache, Cache, Cache]:
-    """Return the caches from the first level on; threads share the last one."""
+def caches_of(machine: Machine) -> tuple[Cache, Cache, Cache]:
+    """Return the caches from the first level on."""
     return (
         Cache(1, machine.l1, machine.l1_ways, machine.line),
         Cache(2, max(machine.l2, machine.l1), machine.l2_ways, machine.line),
-        Cache(3, max(machine.l3 // max(1, threads), machine.l2), machine.l3_ways, machine.line),
+        Cache(3, max(machine.l3, machine.l2), machine.l3_ways, machine.line),
     )

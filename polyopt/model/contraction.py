@@ -159,27 +159,18 @@ def _reuse(tile: RegisterTile) -> float:
     return tile.rows * tile.vectors / (tile.rows + tile.vectors)
 
 
-def contraction_sizes(
-    machine: Machine,
-    element: int,
-    tile: RegisterTile | None = None,
-    extents: tuple[int | None, int | None, int | None] = (None, None, None),
-) -> ContractionSizes:
-    """Return the sizes for elements of that many bytes.
-
-    `tile` is the register tile where it is chosen already; `extents` are the lengths of the loops
-    over rows, columns and depth where they are known.
-    """
-    tile = tile or register_tile(machine)
+def contraction_sizes(machine: Machine, element: int) -> ContractionSizes:
+    """Return the sizes for elements of that many bytes, for loops of any length."""
+    tile = register_tile(machine)
     lanes = max(1, machine.vector_bytes // element)
     columns = tile.vectors * lanes
     first, second, _ = caches_of(machine)
     # the panel of columns stays in L1 while panels of rows pass; one way is the result's
     share = int((first.ways - 1) / (1 + tile.rows / columns))
-    depth = _multiple(max(1, share) * first.way // (columns * element), STEP, extents[2])
+    depth = _multiple(max(1, share) * first.way // (columns * element), STEP, None)
     most = _block(second.room(2) // element, depth, machine.cores)
-    rows = _multiple(most, tile.rows, extents[0])
-    column_block = _multiple(most, columns, extents[1])
+    rows = _multiple(most, tile.rows, None)
+    column_block = _multiple(most, columns, None)
     return ContractionSizes(rows, column_block, depth, tile.rows, columns, lanes)
 
 

@@ -12,7 +12,7 @@ from itertools import product
 from math import prod
 
 from polyopt.dataclass import dataclass
-from polyopt.machine import Machine, Rates, assumed_rates
+from polyopt.machine import Machine, assumed_rates
 from polyopt.model.caches import caches_of
 
 USUAL = 2000  # elements along a dimension of which nothing is known
@@ -91,9 +91,7 @@ def waiting(stencil: Stencil, tile: TimeTile, machine: Machine) -> float:
     return 1 + (machine.cores - 1) / in_front
 
 
-def time_of_update(
-    stencil: Stencil, tile: TimeTile, machine: Machine, rates: Rates | None = None
-) -> float:
+def time_of_update(stencil: Stencil, tile: TimeTile, machine: Machine) -> float:
     """Return the seconds that an update of an element takes one of the threads.
 
     It computes from L2, after what the tile touches has come from memory, or from L3 where all of
@@ -101,8 +99,7 @@ def time_of_update(
     is computed: the times of both add up (Stengel, Treibig, Hager, Wellein, "Quantifying
     performance bottlenecks of stencil computations using the Execution-Cache-Memory model", 2015).
     """
-    rates = rates or assumed_rates(machine)
-    speeds = rates.every
+    speeds = assumed_rates(machine).every
     lanes = max(1, machine.vector_bytes // stencil.element)
     peak = (speeds.float32 if stencil.element == 4 else speeds.float64) / machine.cores / 2
     updates = tile.steps * prod(tile.sizes)
@@ -119,7 +116,7 @@ def time_of_update(
 
 
 @lru_cache(maxsize=64)
-def time_tile(stencil: Stencil, machine: Machine, rates: Rates | None = None) -> TimeTile:
+def time_tile(stencil: Stencil, machine: Machine) -> TimeTile:
     """Return the tile with the least time for an update, its steps from L2 or a part of L3."""
     _, second, third = caches_of(machine)
     room = max(second.room(2), third.room(2) // (SHARE * machine.cores))
@@ -127,7 +124,7 @@ def time_tile(stencil: Stencil, machine: Machine, rates: Rates | None = None) ->
         tiles = list(_tiles(stencil, least_tiles))
         fitting = [tile for tile in tiles if working_set(stencil, tile) <= room]
         if fitting:
-            return min(fitting, key=lambda t: time_of_update(stencil, t, machine, rates))
+            return min(fitting, key=lambda t: time_of_update(stencil, t, machine))
     return min(_tiles(stencil, 1), key=lambda tile: working_set(stencil, tile))
 
 

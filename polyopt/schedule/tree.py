@@ -347,9 +347,9 @@ def _product(left: isl.UnionMap, right: isl.UnionMap) -> isl.UnionMap:
     return left.flat_range_product(right)
 
 
-def show_tree(tree: Tree, scop: Scop, indent: int = 0) -> list[str]:
+def show_tree(tree: Tree, scop: Scop) -> list[str]:
     """Return the loop nest as text, one loop or statement a line."""
-    return _show(tree, scop, scop.domain, indent)
+    return _show(tree, scop, scop.domain, 0)
 
 
 def _show(tree: Tree, scop: Scop, domain: isl.UnionSet, indent: int) -> list[str]:

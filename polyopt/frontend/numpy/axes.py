@@ -98,14 +98,14 @@ def isscalar(b: Builder, args: Arguments) -> Value:
 # -- added and moved --------------------------------------------------------------------------
 
 
-def _each(function: Callable[[Tensor], Tensor], *, always: bool = False) -> Rule:
+def _each(function: Callable[[Tensor], Tensor]) -> Rule:
     """Return the rule of a function of one array, or of several for a tuple of results."""
 
     def rule(b: Builder, args: Arguments) -> Value:
         if args.keywords:
             refuse("PO0151", f"`{args.name}` with `{min(args.keywords)}=`", args.loc)
         found = [function(forced(b, tensor(b, value, args.loc))) for value in args.values]
-        return found[0] if len(found) == 1 and not always else Sequence(tuple(found))
+        return found[0] if len(found) == 1 else Sequence(tuple(found))
 
     return rule
 

@@ -222,7 +222,7 @@ def _unknown(name: str, what: str) -> ArgumentError:
 
 
 def new_array(
-    provider: Provider, buffer: Buffer, shape: tuple[int, ...], dtype: DType, device: int = 0
+    provider: Provider, buffer: Buffer, shape: tuple[int, ...], dtype: DType
 ) -> DeviceArray:
     """Return `buffer` as an array that frees it when nobody has it any more."""
     has_address = isinstance(buffer.handle, int)
@@ -231,7 +231,7 @@ def new_array(
         shape,
         dense_strides(shape, dtype),
         dtype,
-        device,
+        0,
         writable=True,
         owner=_Freed(provider, buffer),
         stream=provider.stream if isinstance(provider, Streamed) else None,

@@ -97,12 +97,11 @@ def _show(complaint: Complaint, lines: list[str]) -> list[str]:
     return [f"line {number}: {complaint.text[:200]}", f"    {lines[number - 1].strip()[:200]}"]
 
 
-def out_of_memory(device: str, wanted: int, free: int | None = None) -> BudgetError:
+def out_of_memory(device: str, wanted: int) -> BudgetError:
     """Return the error of memory that a device does not have."""
-    left = "" if free is None else f"; {free} are free"
     return BudgetError(
         "PO0707",
-        f"{device} has no {wanted} bytes of memory{left}",
+        f"{device} has no {wanted} bytes of memory",
         hint="use smaller arrays, or free what other programs keep on the device",
     )
 

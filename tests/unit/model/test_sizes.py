@@ -81,11 +81,9 @@ def test_the_register_tile_has_enough_reuse_and_few_columns():
 
 def test_known_lengths_are_cut_into_equal_pieces():
     machine = MACHINES[1]
-    free = contraction_sizes(machine, 8)
-    known = contraction_sizes(machine, 8, extents=(None, None, free.depth + 8))
+    free = packed_sizes(machine, 8)
+    known = packed_sizes(machine, 8, extents=(None, None, free.depth + 8))
     assert known.depth == (free.depth + 8) // 2 // 8 * 8 + (8 if (free.depth + 8) // 2 % 8 else 0)
-    short = contraction_sizes(machine, 8, extents=(5, 7, 3))
-    assert (short.rows, short.columns, short.depth) == (8, 24, 8)
 
 
 def test_more_cores_take_fewer_rows_at_a_time():
