@@ -141,6 +141,11 @@ def walk(A: po.f64["N,M"], B: po.f64["M,N"]):
             B[j, i] = 2.0 * A[i, j]
 
 
+def softmax(A: po.f64["N,M"]):
+    w = np.exp(A - np.max(A, axis=1, keepdims=True))
+    return w / np.sum(w, axis=1, keepdims=True)
+
+
 def total(A: po.f64["N"], s: po.f64["1"]):
     for i in range(A.shape[0]):
         s[0] += A[i]

@@ -146,6 +146,12 @@ RECIPES = (
         "neighbours.",
     ),
     Recipe(
+        "online(S1, 4, 4)", p.softmax,
+        "Take the maximum of a row and sum the exponentials below it in one pass over blocks of "
+        "columns: where a block raises the maximum, the sum so far is multiplied by a factor.",
+        sizes={"N": 6, "M": 8}, fp="reassociate",
+    ),
+    Recipe(
         "overlap(L0, 2, 4)", p.jacobi,
         "Run two time steps for a tile and its halo before the next tile. What two tiles need is "
         "computed in both, so tiles do not wait for each other.",

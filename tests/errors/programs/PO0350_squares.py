@@ -1,0 +1,12 @@
+import numpy as np
+
+import polyopt as po
+
+
+def f(x: po.f64["N,M"]):
+    w = np.exp(x - np.max(x, axis=1, keepdims=True))
+    return np.sum(w * w, axis=1)
+
+
+def act():
+    po.kernel(schedule="online(S1, 64, 64)", fp="reassociate")(f).schedule(np.zeros((4, 4)))
