@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from polyopt.emit import display_names as display_names
     from polyopt.emit import gpu as gpu
     from polyopt.emit import library_calls as library_calls
+    from polyopt.emit import library_products as library_products
     from polyopt.emit import memory_plan as memory_plan
     from polyopt.emit import nontemporal_loops as nontemporal_loops
     from polyopt.emit import notes as notes

@@ -9,19 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum, unique
+from typing import TYPE_CHECKING
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.ir.blas import nest_of
 from polyopt.ir.loops import Body, DeclareArray, For, LoopFunction, LoopKind
 from polyopt.ir.nodes import all_nodes
+from polyopt.late import named
 from polyopt.machine import Machine, Rates, Speeds
 from polyopt.model.amount import ONE, ZERO, Amount, total
 from polyopt.model.caches import caches_of
 from polyopt.model.counting import Tally, tally
 from polyopt.model.footprint import Memory
-from polyopt.model.library import library_time
 from polyopt.model.ranges import point
 from polyopt.model.traffic import Known, Room, enter, traffic
+
+if TYPE_CHECKING:
+    from polyopt.ir.blas import LibraryProduct
+    from polyopt.model.library import LibraryTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +138,7 @@ def predict_body(
 
 def _of_library(loop: For, ranges: Known, machine: Machine, rates: Rates) -> Prediction:
     """Return what a product needs that a library computes."""
-    product = nest_of(loop).product
+    product: LibraryProduct = named("polyopt", "ir.blas.nest_of")(loop).product
     node: object = loop
     trips: dict[str, Amount] = {}
     while isinstance(node, For):
@@ -143,7 +147,9 @@ def _of_library(loop: For, ranges: Known, machine: Machine, rates: Rates) -> Pre
     count = {name: max(0, round(amount.value)) for name, amount in trips.items()}
     columns = None if product.columns is None else count[product.columns]
     dtype = product.target.dtype
-    time = library_time(count[product.rows], columns, count[product.terms], dtype, machine, rates)
+    time: LibraryTime = named("polyopt", "model.library.library_time")(
+        count[product.rows], columns, count[product.terms], dtype, machine, rates
+    )
     work = ONE
     for one in trips.values():
         work = work * one

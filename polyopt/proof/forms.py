@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from polyopt import proof
 from polyopt.ir.annotations import merged
-from polyopt.ir.blas import NoProduct, nest_of
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -64,8 +64,9 @@ def check_forms(function: LoopFunction) -> Claim:
     """Return whether every node and expression of `function` is well formed."""
     try:
         _body(function.body, is_shared=False)
-        _products(function.body, function.reassociable)
-    except _Malformed as error:
+        if any(isinstance(n, For) and n.kind is LoopKind.LIBRARY for n in all_nodes(function.body)):
+            proof.products.check_products(function.body, function.reassociable)
+    except Unclaimable as error:
         return Claim(ClaimKind.CONTROL, error.subject, Verdict.REFUTED, "", error.reason)
     return Claim(ClaimKind.CONTROL, "well-formed loops", Verdict.PROVEN, "")
 
@@ -124,21 +125,6 @@ def _loop(loop: For) -> None:
         raise _Malformed(loop.iter, "the loop does more than choose an extremum")
     if loop.kind in CONCURRENT:
         _reductions(loop)
-
-
-def _products(body: Body, reassociable: frozenset[str]) -> None:
-    """Check that loops for a library are a product whose terms may be added in any order."""
-    for node in body:
-        if not (isinstance(node, For) and node.kind is LoopKind.LIBRARY):
-            for part in bodies(node):
-                _products(part, reassociable)
-            continue
-        try:
-            name = nest_of(node).assign.statement
-        except NoProduct as error:
-            raise _Malformed(node.iter, f"a library does not compute its loops: {error}") from None
-        if name not in reassociable:
-            raise _Malformed(node.iter, f"the order in which {name or 'it'} adds is not open")
 
 
 def _written(node: Assign) -> None:

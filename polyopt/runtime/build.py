@@ -19,12 +19,11 @@ import time
 from collections.abc import Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import ToolchainError
 from polyopt.ir.source import Source
-from polyopt.runtime.blas import Blas, require_blas
 from polyopt.runtime.elf import ElfKind, check_elf
 from polyopt.runtime.natives import native_text
 from polyopt.runtime.notices import log
@@ -38,6 +37,9 @@ from polyopt.runtime.toolchain import (
     processor_features,
 )
 from polyopt.runtime.waiting import output_of
+
+if TYPE_CHECKING:
+    from polyopt.runtime.blas import Blas
 
 ABI = 5
 """Raised when libraries built before must not be loaded any more."""
@@ -76,7 +78,11 @@ class Texts:
     @property
     def blas(self) -> Blas | None:
         """The library that the kernel's products are made by; raises `ToolchainError` PO0246."""
-        return None if self.alone or "PO_BLAS(" not in self.kernel else require_blas()
+        if self.alone or "PO_BLAS(" not in self.kernel:
+            return None
+        from polyopt.runtime.blas import require_blas
+
+        return require_blas()
 
     @property
     def links_openmp(self) -> bool:

@@ -19,7 +19,6 @@ from polyopt.emit.passes.fma import contract
 from polyopt.emit.passes.gathers import shorten_gathering_vectors
 from polyopt.emit.passes.guards import hoist_guards
 from polyopt.emit.passes.invariant_hoisting import hoist_invariants
-from polyopt.emit.passes.library_products import put_back, set_aside
 from polyopt.emit.passes.nontemporal_stores import strip_mine_nontemporal, use_nontemporal_stores
 from polyopt.emit.passes.outer_vectorization import vectorize_across_rows
 from polyopt.emit.passes.packing import pack_operands
@@ -30,7 +29,8 @@ from polyopt.emit.passes.simplify import simplify
 from polyopt.emit.passes.unroll import unroll
 from polyopt.ir.array import Role
 from polyopt.ir.budget import optional
-from polyopt.ir.loops import LoopFunction
+from polyopt.ir.loops import For, LoopFunction, LoopKind
+from polyopt.ir.nodes import all_nodes
 from polyopt.machine import Machine
 
 __all__ = ["optimize_loops"]
@@ -41,7 +41,9 @@ MOST = 0.5  # of the time that is left, for one pass
 def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
     """Return `fn` after all passes; one that takes too long is left out."""
     del fp
-    fn, products = set_aside(fn)
+    if _has_products(fn):
+        fn, products = emit.library_products.set_aside(fn)
+        return emit.library_products.put_back(optimize_loops(fn, machine, ""), products)
     fn = settle_ratios(hoist_invariants(fn))
     steps: tuple[tuple[str, Callable[[LoopFunction], LoopFunction]], ...] = (
         ("fused multiply-add", contract if machine.fma else _nothing),
@@ -67,11 +69,16 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
     for what, step in steps:
         with optional(what, part=MOST):
             fn = step(fn)
-    return put_back(exit_on_faults(fn), products)
+    return exit_on_faults(fn)
 
 
 def _nothing(fn: LoopFunction) -> LoopFunction:
     return fn
+
+
+def _has_products(fn: LoopFunction) -> bool:
+    """Whether there are loops that a library computes."""
+    return any(isinstance(n, For) and n.kind is LoopKind.LIBRARY for n in all_nodes(fn.body))
 
 
 def _has_several(fn: LoopFunction) -> bool:

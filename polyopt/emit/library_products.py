@@ -10,7 +10,7 @@ from polyopt.dataclass import replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.blas import NoProduct, nest_of
 from polyopt.ir.loops import Body, CallLibrary, For, LoopFunction, LoopKind, Node
-from polyopt.ir.nodes import all_nodes, map_bodies
+from polyopt.ir.nodes import map_bodies
 
 
 def set_aside(fn: LoopFunction) -> tuple[LoopFunction, tuple[For, ...]]:
@@ -47,15 +47,11 @@ def set_aside(fn: LoopFunction) -> tuple[LoopFunction, tuple[For, ...]]:
     def within(body: Body) -> Body:
         return tuple(map(hidden, body))
 
-    if not any(isinstance(n, For) and n.kind is LoopKind.LIBRARY for n in all_nodes(fn.body)):
-        return fn, ()
     return replace(fn, body=within(fn.body)), tuple(nests)
 
 
 def put_back(fn: LoopFunction, nests: tuple[For, ...]) -> LoopFunction:
     """Return the function with the products in place of the calls."""
-    if not nests:
-        return fn
     first = len(fn.signature.library)
 
     def shown(node: Node) -> Node:
