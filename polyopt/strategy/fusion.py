@@ -177,12 +177,26 @@ def fuse(
         fused = schedule.attempt(*moves, Fuse(first, second, count))
         if fused is None:
             continue
-        joint = find_band(fused.tree, first)
-        parts = zip(joint.members, one.members, two.members, strict=False)
-        if all(j.coincident or not (a.coincident or b.coincident) for j, a, b in parts):
+        if _keeps_parallel_loops(find_band(fused.tree, first), one, two, count):
             return fused
     inner = common == 1 and _is_inside(schedule.tree, first)
     return strategy.element_sums.join_sum(schedule, first, second, moves) if inner else None
+
+
+def _keeps_parallel_loops(joint: Band, one: Band, two: Band, count: int) -> bool:
+    """Tell whether `count` fused loops are independent where they were so in one of two nests.
+
+    Where steps of one nest depend on those before, whole nests may go by steps if the columns of
+    a step stay independent: threads then share the columns.
+    """
+    parts = list(zip(joint.members, one.members, two.members, strict=False))[:count]
+    lost = [(a, b) for j, a, b in parts if (a.coincident or b.coincident) and not j.coincident]
+    if not lost:
+        return True
+    is_whole = len(one.members) == len(two.members) == count and all(
+        next(iter(bands(nest.child)), None) is None for nest in (one, two)
+    )
+    return is_whole and joint.members[-1].coincident and not any(a.coincident for a, _ in lost)
 
 
 def _fuse_around(schedule: Schedule, first: str, second: str) -> Schedule | None:

@@ -10,7 +10,7 @@ loops that matrix instructions run.
 from __future__ import annotations
 
 from polyopt.dataclass import replace
-from polyopt.ir.expr import Call, Expr, MathFunc, Unary, UnaryOp, children, with_children
+from polyopt.ir.expr import Call, Expr, MathFunc, Symbol, Unary, UnaryOp, children, with_children
 from polyopt.ir.loops import Assign, Declare, For, LoopFunction, LoopKind, Node, SetLocal
 from polyopt.ir.nodes import map_inner
 from polyopt.ir.sums import SignedProduct, added_products, adds_product, sums_inside
@@ -27,8 +27,7 @@ def contract(fn: LoopFunction) -> LoopFunction:
             stays = node.is_atomic or not node.target.dtype.is_float
             return node if stays else replace(node, value=_value(fn, node))
         if isinstance(node, Declare | SetLocal):
-            fuses = node.statement in fn.fusible and node.dtype.is_float
-            return replace(node, value=_inside(node.value)) if fuses else node
+            return replace(node, value=_value(fn, node)) if node.dtype.is_float else node
         if isinstance(node, For) and node.kind is LoopKind.MATRIX:
             return node
         return map_inner(node, renewed)
@@ -36,10 +35,11 @@ def contract(fn: LoopFunction) -> LoopFunction:
     return replace(fn, body=tuple(map(renewed, fn.body)))
 
 
-def _value(fn: LoopFunction, node: Assign) -> Expr:
+def _value(fn: LoopFunction, node: Assign | Declare | SetLocal) -> Expr:
     fuses, value = node.statement in fn.fusible, node.value
     found = added_products(value) if node.statement in fn.reassociable else None
-    if found is not None and found[0] == node.target and len(found[1]) <= MOST:
+    own = node.target if isinstance(node, Assign) else Symbol(node.name, node.dtype, node.lanes)
+    if found is not None and found[0] == own and len(found[1]) <= MOST:
         return _fused(*found, fuses)
     return _inside(value) if fuses else value
 

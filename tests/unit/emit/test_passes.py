@@ -345,6 +345,20 @@ def test_only_named_statements_are_contracted():
     assert_same(contract(fn), {"N": 9}, other=contract(fn))
 
 
+def test_updates_of_locals_are_contracted_as_those_of_elements():
+    """A sum that is in a local from the start; `S1`, whose order is fixed, rounds twice."""
+    arrays = (array("y", "N"), array("x", "N"))
+    total, y = Symbol("total", F64), at("y", "i")
+    updates = [
+        SetLocal("total", F64, 1, op("+", total, op("*", y, y)), name) for name in ("S0", "S1")
+    ]
+    body = (Declare("total", F64, 1, y), *updates, Assign(at("x", "i"), total))
+    fn = contract(function("f", arrays, ["N"], loop("i", 0, "N", *body), reassociable=["S0"]))
+    text = shown(fn)
+    assert text.count("total = fma(y[i], y[i], total)") == 1
+    assert text.count("total = total + y[i] * y[i]") == 1
+
+
 def test_difference_is_contracted_with_the_sign():
     value = op("-", at("x", "i"), op("*", at("y", "i"), at("y", "i")))
     arrays = [array("x", "N"), array("y", "N", role=Role.INPUT)]

@@ -318,6 +318,32 @@ def test_values_of_a_wavefront(fp):
         np.testing.assert_array_equal(cost, want)
 
 
+STEPS_BY_COLUMNS = """
+    for i in range(1, N):
+        for j in range(M):
+            A[i, j] = 0.5 * A[i - 1, j]
+    for i in range(1, N):
+        for j in range(M):
+            B[i, j] = A[i, j] + C[i, j]
+    """
+
+
+def test_a_nest_joins_the_steps_of_the_one_before_where_columns_stay_independent():
+    scop = read(STEPS_BY_COLUMNS, "A[N, M]; B[N, M]; C[N, M]", "N M")
+    fused = fuse_nests(source_schedule(scop), frozenset())
+    (band,) = bands(fused.tree)
+    assert [member.coincident for member in band.members] == [False, True]
+    assert_computes(scop, *fused.trace)
+
+
+def test_a_nest_keeps_its_rows_where_columns_depend_on_each_other():
+    text = STEPS_BY_COLUMNS.replace("A[i - 1, j]", "A[i - 1, j + 1]")
+    text = text.replace("A[i, j] + C", "A[i, j] + B[i, j - 1] + C").replace("(M)", "(1, M - 1)")
+    scop = read(text, "A[N, M]; B[N, M]; C[N, M]", "N M")
+    fused = fuse_nests(source_schedule(scop), frozenset())
+    assert len(list(bands(fused.tree))) == 2
+
+
 def test_a_loop_that_cannot_go_further_out_is_parallel_where_it_is():
     """Two colours in turns: rows of one colour are independent, steps and colours are not."""
     scop = read(
