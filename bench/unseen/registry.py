@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bench.unseen.program import Program
-from bench.unseen.programs import algebra, images, points, recurrences, stencils
+from bench.unseen.programs import algebra, images, points, recurrences, signals, stencils
 
 PROGRAMS: dict[str, Program] = {
     program.name: program
-    for module in (images, stencils, recurrences, algebra, points)
+    for module in (images, stencils, recurrences, algebra, points, signals)
     for program in module.PROGRAMS
 }
