@@ -334,14 +334,14 @@ class _Nest:
         names = (*self.row_names[:outer], f"{self.row_names[outer]}_tile")
         nest = self._band(tree, "online", every, members, _sequence(parts), names)
         place = max(n for n, part in enumerate(tree.parts) if part in alone)
-        kept = []
+        kept: list[Filter] = []
         again: list[Filter] = []  # exponentials that others read are computed after the sums, too
         for position, part in enumerate(tree.parts):
             if part not in alone:
-                names = {one.get_tuple_name() for one in _sets(part.domain)}
-                is_again = names == {self.group.exponential.name}
+                found = {one.get_tuple_name() for one in _sets(part.domain)}
+                is_again = found == {self.group.exponential.name}
                 if is_again or position < place:
-                    self._check_reader(names - {self.group.exponential.name})
+                    self._check_reader(found - {self.group.exponential.name})
                 (again if is_again and position < place else kept).append(part)
             if position == place:
                 kept += [Filter(_domain(every), nest), *again]
