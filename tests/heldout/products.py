@@ -105,7 +105,29 @@ def updated(K: po.f64["N,M"], errors: po.f64["R,M"], state: po.f64["R,N"]):
     state[:] = errors @ K.T
 
 
+def recalled(query: po.f32["A,D"], keys: po.f32["M,D"], stored: po.f32["M,E"]):
+    match = query @ keys.T * np.float32(4.0)
+    share = np.exp(match - match.max(axis=1, keepdims=True))
+    return share @ stored / share.sum(axis=1, keepdims=True)
+
+
+def softened(cost: po.f64["B,N,K"], way: po.f64["B,K,M"], gain: po.f64["B,M,P"]):
+    worth = cost @ way
+    chance = np.exp2(worth - np.max(worth, axis=2, keepdims=True))
+    total = np.sum(chance, axis=2, keepdims=True)
+    return (chance / total) @ gain
+
+
+def expected(x: po.f64["N,D"], centre: po.f64["K,D"], height: po.f64["K,2"]):
+    near = x @ centre.T - 0.5 * np.sum(centre * centre, axis=1)
+    weight = np.exp(near - np.max(near, axis=1)[:, None])
+    return weight @ height, np.sum(weight, axis=1)
+
+
 PROGRAMS = (
+    HeldOut(recalled, ("online_sums",), {"A": 37, "M": 53, "D": 19, "E": 23}),
+    HeldOut(softened, ("online_sums",), {"B": 3, "N": 21, "K": 25, "M": 39, "P": 17}),
+    HeldOut(expected, ("online_sums",), {"N": 41, "D": 17, "K": 51}),
     HeldOut(one_batch, ("contraction", "narrow_contraction"), {"B": 4, "D": 43, "E": 57}),
     HeldOut(projected, ("narrow_contraction",), {"D": 23, "P": 91}),
     HeldOut(updated, ("contraction", "narrow_contraction"), {"N": 35, "M": 47, "R": 3}),
