@@ -73,7 +73,10 @@ class Listener:
         """
         if self.libc.aio_error(ctypes.byref(self.request)) == errno.EINPROGRESS:
             os.write(self.ends[1], b"\0")
-        latest = time.monotonic() + LATE
+            patience = LATE
+        else:  # somebody else may have let isl work again
+            patience = min(LATE, 1.0)
+        latest = time.monotonic() + patience
         while not isl.DEFAULT_CONTEXT.aborted() and time.monotonic() < latest:
             time.sleep(0.00005)
         isl.DEFAULT_CONTEXT.resume()

@@ -24,8 +24,11 @@ _SIGEV_THREAD, _CLOCK_THREAD, _TIMER_ABSTIME = 2, 3, 1  # <signal.h>, <time.h> o
 _WORD = struct.Struct("=Q")
 _HEADER = 16  # bytes of an object before what its type keeps in it
 _CONTEXT_BYTES = 4096
-LATE = 1.0
-"""Seconds that a thread which has been started may need to set a flag."""
+LATE = 30.0
+"""Seconds that a thread which has been started may need to set a flag, on a machine of many others.
+
+One that comes later still would end somebody else's work.
+"""
 
 
 class Event(ctypes.Structure):

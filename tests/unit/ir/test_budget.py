@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 import threading
 import time
@@ -12,6 +13,7 @@ import pytest
 
 from polyopt.errors import BudgetError, InternalError
 from polyopt.ir import budget as budgets
+from polyopt.ir import stopwatch
 from polyopt.ir.budget import Budget, checkpoint, current, note_dropped, optional, query
 from polyopt.ir.clock import now
 from polyopt.ir.stopwatch import make_stopwatch
@@ -300,3 +302,17 @@ def test_none_instead_of_an_answer_is_a_limit_too():
     with pytest.raises(BudgetError) as refused, query("names", 5):
         length_of(None)
     assert refused.value.code == "PO0701"
+
+
+def test_a_timer_whose_thread_comes_late_ends_nothing_else(monkeypatch) -> None:
+    watch = stopwatch.make_stopwatch()
+    found = stopwatch._context()
+    if watch is None or found is None:
+        pytest.skip("no stopwatch here")
+    monkeypatch.setattr(stopwatch.Stopwatch, "_is_running", lambda self: False)
+    abort = stopwatch._library().isl_ctx_abort
+    thread = threading.Timer(1.5, abort, (ctypes.c_void_p(found[0]),))
+    thread.start()
+    assert watch.stop()
+    thread.join()
+    assert not isl.Set("{ [a] : a > 0 }").is_empty()
