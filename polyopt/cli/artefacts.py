@@ -11,7 +11,6 @@ from pathlib import Path
 
 from polyopt.artefact import (
     MAX_BYTES,
-    PROOF_BUDGET,
     SUFFIX,
     Artefact,
     digest_of,
@@ -28,6 +27,9 @@ from polyopt.ir.target import TARGETS
 from polyopt.proof import Certificate
 from polyopt.report.findings import Finding, Verdict
 from polyopt.textcheck.tokens import is_same
+
+READ_BUDGET = 5_000_000
+"""isl operations for reading a text back: seconds."""
 
 
 def find_artefacts(text: str) -> tuple[Path, ...]:
@@ -114,7 +116,7 @@ def _read_back(artefact: Artefact, path: Path) -> list[Finding]:
         return []
     claim = f"`{beside.name}`, read back, runs the iterations and accesses of the certified loops"
     try:
-        with quota(PROOF_BUDGET):
+        with quota(READ_BUDGET):
             found = difference(artefact.loops, _text(beside), str(beside))
     except (Uncompared, BudgetError, ToolchainError):
         return []

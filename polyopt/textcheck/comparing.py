@@ -2,20 +2,20 @@
 
 In: C text, certified loops.  Out: the first difference of the iterations, elements, order or
 parallel loops; None where there is none.  Nothing of what printed the text is used.
-Refuses: text that is not read as a whole, loops of vectors, kernels and calls (`Uncompared`).
+Refuses: text that is not read as a whole, explicit vectors, kernels, calls (`Uncompared`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 import islpy as isl
 
 from polyopt.cregion.syntax import parse_unit
-from polyopt.dataclass import dataclass
+from polyopt.dataclass import dataclass, field
 from polyopt.errors import Loc
-from polyopt.ir.affine import NotAffine, condition_set, index_map, set_space
+from polyopt.ir.affine import NotAffine, condition_set, pw_aff, set_space
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -38,15 +38,18 @@ from polyopt.ir.loops import (
     Body,
     Comment,
     Declare,
+    DeclareArray,
     For,
     If,
     LoopFunction,
     LoopKind,
     SetLocal,
+    Space,
 )  # fmt: skip
 from polyopt.ir.types import DType
 from polyopt.textcheck.nest import Function
 from polyopt.textcheck.reading import functions_of
+from polyopt.textcheck.tokens import without_hints
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -65,6 +68,8 @@ class Level:
     conditions: tuple[Expr, ...]
     step: int
     parallel: bool
+    lanes: bool = False
+    reductions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +84,58 @@ class Event:
     exact: bool
 
 
-_Sizes: TypeAlias = tuple[Sequence[str], tuple[Expr, ...]]
-"""Names of sizes, and what holds of them: extents are not negative."""
+_KINDS = (LoopKind.SEQUENTIAL, LoopKind.UNROLL, LoopKind.PARALLEL, LoopKind.VECTOR)
+_OPERATORS = {
+    BinaryOp.ADD: "+", BinaryOp.MUL: "*", BinaryOp.AND: "&", BinaryOp.OR: "|", BinaryOp.XOR: "^",
+}  # fmt: skip
+"""Operators of reduction clauses; those of others are not compared."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Sets:
+    """Iterations of accesses over the sizes `params`, of which `context` holds."""
+
+    params: Sequence[str]
+    context: tuple[Expr, ...]
+    known: dict[tuple[int, ...], isl.Set] = field(default_factory=dict)
+    equal: dict[tuple[int, int], bool] = field(default_factory=dict)
+
+    def have_same(self, one: Event, two: Event) -> bool:
+        """Tell whether two accesses have the same iterations, and the same element in each."""
+        ours, theirs = self._iterations(one), self._iterations(two)
+        pair = id(ours), id(theirs)
+        if pair not in self.equal:
+            self.equal[pair] = ours.is_equal(theirs)
+        if not self.equal[pair]:
+            return False
+        for mine, other in zip(one.index, two.index, strict=True):
+            apart = self._number(one, mine).ne_set(self._number(two, other))
+            if not ours.intersect(apart).is_empty():
+                return False
+        return True
+
+    def _iterations(self, event: Event) -> isl.Set:
+        key = (*(id(level) for level in event.levels), -1, *(id(c) for c in event.conditions))
+        found = self.known.get(key)
+        if found is None:
+            space = self._space(event)
+            found = isl.Set.universe(space)
+            conditions = (c for level in event.levels for c in level.conditions)
+            for condition in (*self.context, *conditions, *event.conditions):
+                found = found.intersect(condition_set(condition, space))
+            for position in range(len(event.levels)):
+                found = found.set_dim_name(isl.dim_type.set, position, f"c{position}")
+            self.known[key] = found
+        return found
+
+    def _number(self, event: Event, value: Expr) -> isl.PwAff:
+        found = pw_aff(value, self._space(event))
+        for position in range(len(event.levels)):
+            found = found.set_dim_id(isl.dim_type.in_, position, isl.Id(f"c{position}"))
+        return found
+
+    def _space(self, event: Event) -> isl.Space:
+        return set_space(self.params, "", [level.iter for level in event.levels])
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +148,8 @@ class Difference:
 
 def difference(loops: LoopFunction, text: str, file: str) -> Difference | None:
     """Return what differs first; raises `Uncompared`."""
-    unit = parse_unit(text.encode(), file)
-    every = [f for f in functions_of(unit.root) if f.accesses or f.unread]
+    unit = parse_unit(without_hints(text).encode(), file)
+    every = [f for f in functions_of(unit.root, unrolled=True) if f.accesses or f.unread]
     called = {name for one in every for name in one.calls}
     found = [one for one in every if one.name not in called]
     if len(found) != 1 or found[0].unread:
@@ -106,10 +161,9 @@ def difference(loops: LoopFunction, text: str, file: str) -> Difference | None:
     params = sorted({*loops.params, *function.params})
     sizes = [p for array in loops.arrays for p in array.shape if isinstance(p, Param)]
     context = tuple(Compare(CompareOp.GE, size, integer(0)) for size in dict.fromkeys(sizes))
+    sets = _Sets(params, context)
     theirs = list(_of_loops(loops.body, (), (), {}, True))
-    ours = list(_of_text(function, {array.name for array in loops.arrays}))
-    memory = {event.array for event in theirs}
-    ours = [(event, node) for event, node in ours if event.array in memory]
+    ours = list(_of_text(function, {event.array for event in theirs}))
     before: tuple[Event, Event] | None = None
     rest = list(theirs)
     for one, node in ours:
@@ -122,7 +176,7 @@ def difference(loops: LoopFunction, text: str, file: str) -> Difference | None:
             two = rest[place] if place < len(rest) else None
             if two is None or (two.array, two.is_write) != (one.array, one.is_write):
                 continue
-            what = _difference_of(one, two, before, (params, context))
+            what = _difference_of(one, two, before, sets)
             if what is None:
                 before = one, rest.pop(place)
                 break
@@ -134,7 +188,7 @@ def difference(loops: LoopFunction, text: str, file: str) -> Difference | None:
 
 
 def _difference_of(
-    one: Event, two: Event, before: tuple[Event, Event] | None, over: _Sizes
+    one: Event, two: Event, before: tuple[Event, Event] | None, over: _Sets
 ) -> str | None:
     try:
         return _differs(one, two, before, over)
@@ -142,43 +196,44 @@ def _difference_of(
         raise Uncompared(str(error)) from None
 
 
-def _differs(
-    one: Event, two: Event, before: tuple[Event, Event] | None, over: _Sizes
-) -> str | None:
+def _differs(one: Event, two: Event, before: tuple[Event, Event] | None, over: _Sets) -> str | None:
     """Return what differs of an access, as the text has it, from one of that array."""
-    kinds = [[(level.parallel, level.step > 0) for level in side.levels] for side in (one, two)]
-    if kinds[0] != kinds[1]:
+    # iterations that run at the same time may be begun in any order
+    kinds = [[level.parallel or level.step > 0 for level in side.levels] for side in (one, two)]
+    if kinds[0] != kinds[1] or not may_run_so(one.levels, two.levels):
         return "its loops do not run as the certified ones: in order, or at the same time"
     if before is not None and _shared(before[0], one) != _shared(before[1], two):
         return "it is in other loops than the access before it"
     if one.exact != two.exact:
         return "it runs under another condition"
-    if not _relation(one, over).is_equal(_relation(two, over)):
+    if len(one.index) != len(two.index) or not over.have_same(one, two):
         return f"its iterations or elements of {one.array} are others"
     return None
+
+
+def may_run_so(ours: tuple[Level, ...], theirs: tuple[Level, ...]) -> bool:
+    """Tell whether loops of the text run as the certified ones, or more of them in order.
+
+    Raises `Uncompared` where a loop outside of all parallel ones is in order that need not be:
+    whether it pays to share it out is not known here.
+    """
+    inside = False
+    for one, two in zip(ours, theirs, strict=True):
+        if (one.parallel and not two.parallel) or (one.lanes and not two.lanes):
+            return False
+        if (one.parallel or one.lanes) and one.reductions != two.reductions:
+            return False
+        if two.parallel and not one.parallel and not inside:
+            raise Uncompared("a loop that may be parallel is in order")
+        if two.lanes and not one.lanes:
+            raise Uncompared("a loop that may run in lanes is in order")
+        inside = inside or one.parallel
+    return True
 
 
 def _shared(one: Event, two: Event) -> int:
     """Return how many loops two accesses have in common."""
     return sum(a.loop is b.loop for a, b in zip(one.levels, two.levels, strict=False))
-
-
-def _relation(event: Event, over: _Sizes) -> isl.Map:
-    """Return { iteration -> element } with iterators by their places."""
-    params, context = over
-    space = set_space(params, "", [level.iter for level in event.levels])
-    inside = isl.Set.universe(space)
-    for condition in context:
-        inside = inside.intersect(condition_set(condition, space))
-    for level in event.levels:
-        for condition in level.conditions:
-            inside = inside.intersect(condition_set(condition, space))
-    for condition in event.conditions:
-        inside = inside.intersect(condition_set(condition, space))
-    found = index_map(inside, "", event.index or (integer(0),)).intersect_domain(inside)
-    for position in range(len(event.levels)):
-        found = found.set_dim_name(isl.dim_type.in_, position, f"c{position}")
-    return found
 
 
 def _of_text(function: Function, arrays: set[str]) -> Iterator[tuple[Event, Node]]:
@@ -189,9 +244,10 @@ def _of_text(function: Function, arrays: set[str]) -> Iterator[tuple[Event, Node
         if access.index is None:
             raise Uncompared("a subscript is found while the program runs")
         for loop in access.place.loops:
-            if loop.lanes:
-                raise Uncompared("lanes of a vector are not compared")
-            own = Level(loop, loop.iter, loop.conditions, loop.step, loop.shared_out)
+            own = Level(
+                loop, loop.iter, loop.conditions, loop.step, loop.shared_out, loop.lanes,
+                loop.reductions,
+            )  # fmt: skip
             levels.setdefault(id(loop), own)
         around = tuple(levels[id(loop)] for loop in access.place.loops)
         place = access.place
@@ -212,9 +268,9 @@ def _of_loops(
     known = dict(known)
     for node in body:
         match node:
-            case Comment():
+            case Comment() | DeclareArray(space=Space.LOCAL):
                 pass
-            case For(kind=LoopKind.SEQUENTIAL | LoopKind.PARALLEL):
+            case For(kind=kind, lanes=1) if kind in _KINDS:
                 lower, upper = (_plain(side, known) for side in (node.lower, node.upper))
                 counter = Iter(node.iter)
                 away = Binary(BinaryOp.SUB, counter, lower, DType.INT64)
@@ -226,7 +282,9 @@ def _of_loops(
                     *((whole,) if node.step > 1 else ()),
                 )
                 parallel = node.kind is LoopKind.PARALLEL
-                own = Level(node, node.iter, between, node.step, parallel)
+                lanes = node.kind is LoopKind.VECTOR
+                combined = tuple(sorted(_OPERATORS.get(op, "?") for op, _ in node.reductions))
+                own = Level(node, node.iter, between, node.step, parallel, lanes, combined)
                 yield from _of_loops(node.body, (*levels, own), conditions, known, exact)
             case If():
                 yield from _reads(node.condition, levels, conditions, known, exact)

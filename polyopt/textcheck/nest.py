@@ -40,7 +40,7 @@ class Loop:
     """A loop; `conditions` hold of the iterator in the body, which goes up or down by `step`.
 
     `shared_out`: iterations may run at the same time, but for the names in `private`; `lanes`: as
-    lanes of a vector.
+    lanes of a vector.  `reductions` are the operators of variables that are combined at the end.
     """
 
     iter: str
@@ -50,6 +50,7 @@ class Loop:
     lanes: bool
     private: frozenset[str]
     node: Node
+    reductions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

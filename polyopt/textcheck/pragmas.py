@@ -56,3 +56,31 @@ def private_of(clauses: str) -> frozenset[str]:
         if kind in _OWN
         for name in names.rpartition(":")[2].split(",")
     )
+
+
+def reductions_of(clauses: str) -> tuple[str, ...]:
+    """Return the operators of reduction clauses, one for each variable, sorted."""
+    found = [(names.partition(":")[0].strip(), names.partition(":")[2].split(","))
+             for kind, names in _CLAUSE.findall(clauses) if kind == "reduction"]  # fmt: skip
+    return tuple(sorted(operator for operator, names in found for _ in names))
+
+
+def collapsed(pragma: str) -> str:
+    """Return the pragma of the next of loops that a pragma shares out together; empty: none."""
+    match = re.search(r"collapse\s*\(\s*(\d+)\s*\)", pragma)
+    if match is None or int(match[1]) < 2:
+        return ""
+    fewer = f"collapse({int(match[1]) - 1})"
+    return pragma[: match.start()] + fewer + pragma[match.end() :]
+
+
+MOST_UNROLLED = 64
+_FEW = re.compile(r"for\s*\(\s*int (\w+) = 0; \1 < (\d+); \1\+\+\)")
+
+
+def few_iterations(node: Node) -> tuple[str, int] | None:
+    """Return the counter and the number of iterations of a loop that has few of them."""
+    match = _FEW.match(" ".join(text_of(node).split()))
+    if match is None or int(match[2]) > MOST_UNROLLED:
+        return None
+    return match[1], int(match[2])

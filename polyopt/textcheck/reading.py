@@ -20,8 +20,11 @@ from polyopt.textcheck.pragmas import (
     PURE,
     SIMD,
     assigned,
+    collapsed,
+    few_iterations,
     guard_of,
     private_of,
+    reductions_of,
     walk,
 )
 from polyopt.textcheck.scope import Integers, Known, Memory, Unread, part, text_of
@@ -30,16 +33,22 @@ from polyopt.textcheck.types import declared, width_of
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+MOST_CALLS = 16
+"""Places where a function may be called that is read where it is called."""
 
-def functions_of(root: Node) -> Iterator[Function]:
-    """Yield the functions that have loops, from first to last."""
+
+def functions_of(root: Node, *, unrolled: bool = False) -> Iterator[Function]:
+    """Yield the functions that have loops, from first to last.
+
+    `unrolled`: loops of few iterations that an `int` counts are read as these, one by one.
+    """
     found = {text_of(_name(n)): n for n in walk(root) if n.type == "function_definition"}
     for name, node in found.items():
         inside = list(walk(node))
         called = {text_of(part(n, "function")) for n in inside if n.type == "call_expression"}
         loops = ("for_statement", "while_statement")
         if any(n.type in loops for n in inside) or called & found.keys() - {name}:
-            yield Reader(name, node, found, _macros(root)).function()
+            yield Reader(name, node, found, _macros(root), unrolled).function()
 
 
 def _name(function: Node) -> Node:
@@ -69,6 +78,7 @@ class Reader:
     node: Node
     functions: dict[str, Node]
     names: dict[str, Known | Memory]
+    unrolled: bool = False
     params: dict[str, Width] = field(default_factory=dict)
     extents: dict[str, tuple[Expr | None, ...]] = field(default_factory=dict)
     accesses: list[Access] = field(default_factory=list)
@@ -137,8 +147,6 @@ class Reader:
                 self.arithmetic.append(Arithmetic(value, width, place, node))
 
         return Integers(names, self.functions, noted)
-
-    # -- statements -------------------------------------------------------------------------
 
     def block(self, node: Node, place: Place, outer: dict[str, Known | Memory]) -> None:
         """Read the statements of a block; a pragma is about the one behind it."""
@@ -261,6 +269,12 @@ class Reader:
         self, node: Node, place: Place, names: dict[str, Known | Memory], pragma: str
     ) -> None:
         names = dict(names)
+        few = few_iterations(node) if self.unrolled and not pragma else None
+        if few is not None:
+            for value in range(few[1]):
+                names[few[0]] = Known(number(value), Width(32))
+                self.statement(part(node, "body"), place, names)
+            return
         name, first, width = self._start(node, place, names)
         taken = {*self.params, *(loop.iter for loop in place.loops)}
         own = name
@@ -280,17 +294,21 @@ class Reader:
         )
         clauses = PARALLEL.match(pragma)
         private = frozenset({name}) if clauses is None else private_of(clauses[1]) | {name}
-        if clauses is not None and "collapse" in clauses[1]:
-            raise Unread(node, "`collapse` is not understood")
         body = part(node, "body")
+        below = collapsed(pragma)
+        if below and body.type == "compound_statement" and body.named_child_count == 1:
+            body = body.named_children[0]
+        if below and body.type != "for_statement":
+            raise Unread(node, "`collapse` of what is not one loop in another")
         if name in assigned(body):
             raise Unread(node, f"the loop sets its counter `{name}`")
         lanes = SIMD.match(pragma) is not None
-        loop = Loop(own, conditions, step, clauses is not None, lanes, private, node)
+        combined = reductions_of(pragma)
+        loop = Loop(own, conditions, step, clauses is not None, lanes, private, node, combined)
         inside = Place((*place.loops, loop), place.conditions, place.exact)
         passed = Binary(BinaryOp.ADD, counter, number(step), DType.INT64)
         self.arithmetic.append(Arithmetic(passed, width, inside, part(node, "update")))
-        self.statement(body, inside, names)
+        self.statement(body, inside, names, below)
 
     def _start(
         self, node: Node, place: Place, names: dict[str, Known | Memory]
@@ -353,8 +371,6 @@ class Reader:
             return Binary(BinaryOp.SUB, bound, number(1), DType.INT64)
         return Binary(BinaryOp.ADD, bound, number(1), DType.INT64) if operator == ">" else bound
 
-    # -- accesses ---------------------------------------------------------------------------
-
     def effects(  # noqa: C901 - one case per kind of expression
         self, node: Node, place: Place, names: dict[str, Known | Memory], guard: str
     ) -> None:
@@ -411,7 +427,7 @@ class Reader:
         names: dict[str, Known | Memory],
     ) -> None:
         """Read a function's body where it is called, its parameters standing for what is passed."""
-        if self.calls.count(name) > 0:
+        if self.calls.count(name) >= (MOST_CALLS if self.unrolled else 1):
             raise Unread(definition, f"`{name}` is called in several places")
         self.calls.append(name)
         head = part(definition, "declarator")

@@ -38,3 +38,23 @@ def is_same(one: str, two: str) -> bool:
     if "??" in one + two:
         return one == two
     return [token for token, _ in tokens(one)] == [token for token, _ in tokens(two)]
+
+
+_ATTRIBUTE = re.compile(r"__attribute__\s*\(\(\s*(?:aligned\(\d+\)|unused|noinline)\s*\)\)")
+_HINT = re.compile(r"^#define (\w+) _Pragma\(\"(?:GCC|clang loop) unroll[^\"]*\"\)$", re.MULTILINE)
+
+
+def without_hints(text: str) -> str:
+    """Return C text with blanks for what only a compiler's optimizer reads; places stay the same.
+
+    These are attributes of alignment, of unused names and against inlining, and macros for pragmas
+    about unrolling.
+    """
+    hints = [match[1] for match in _HINT.finditer(text)]
+    said = re.findall(r"^\s*#\s*(?:define|undef)\s+(\w+)(?!\w*$)", text, re.MULTILINE)
+    names = {name for name in hints if said.count(name) == hints.count(name)}
+    text = _ATTRIBUTE.sub(lambda match: " " * len(match[0]), text)
+    if names:
+        used = re.compile(rf"(?<!#define )\b(?:{'|'.join(sorted(names))})\b(?= for)")
+        text = used.sub(lambda match: " " * len(match[0]), text)
+    return text

@@ -25,6 +25,9 @@ KINDS: dict[str, tuple[str, Change]] = {
         r"for \(int64_t (\w+) = ([^;,]+); \w+ < ([^;]+); \w+\+\+\)",
         lambda m: f"for (int64_t {m[1]} = {m[3]} - 1; {m[1]} >= {m[2]}; {m[1]}--)",
     ),
+    "lanes": (r"^( *)(for \()", lambda m: f"#pragma omp simd\n{m[1]}{m[2]}"),
+    "not in lanes": (r"^ *#pragma omp simd.*\n", lambda m: ""),
+    "reduction": (r"(#pragma omp .*) reduction\([^)]*\)", lambda m: m[1]),
     "condition": (r"if \((\w+) > 0\)", lambda m: f"if ({m[1]} > 1)"),
 }
 
@@ -35,7 +38,13 @@ def mutated(text: str, kind: str, rng: Random) -> str | None:
     start = max(text.rfind("\nint "), 0)
     places = [m for m in re.finditer(pattern, text, re.MULTILINE) if m.start() > start]
     places = [m for m in places if change(m) != m[0] and "po_extent" not in m[0]]
+    if kind == "backwards":  # iterations that run at the same time have no order
+        places = [m for m in places if "omp parallel" not in _line_before(text, m.start())]
     if not places:
         return None
     chosen = rng.choice(places)
     return text[: chosen.start()] + change(chosen) + text[chosen.end() :]
+
+
+def _line_before(text: str, place: int) -> str:
+    return text[:place].rpartition("\n")[0].rpartition("\n")[2]

@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from polyopt.cregion.syntax import parse_unit
 from polyopt.emit import optimize_loops
 from polyopt.emit.lower import lower
 from polyopt.emit.text import emit_for_readers
@@ -15,7 +16,8 @@ from polyopt.ir.loops import LoopFunction
 from polyopt.ir.scop import Scop
 from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
-from polyopt.textcheck.comparing import Uncompared, difference
+from polyopt.textcheck.comparing import Level, Uncompared, difference, may_run_so
+from polyopt.textcheck.reading import functions_of
 from polyopt.textcheck.tokens import is_same
 from polyopt.transforms import parse_steps
 from tests import scops
@@ -28,6 +30,8 @@ CASES: dict[str, tuple[Scop, str]] = {
     "tiled": (scops.gemm(), "tile(L0, 4, 5, 3)"),
     "parallel": (scops.gemm(), "parallelize(i)"),
     "tiles in parallel": (scops.gemm(), "tile(L0, 4, 5); parallelize(i_tile)"),
+    "lanes": (scops.gemm(), "vectorize(j)"),
+    "lanes in tiles": (scops.gemm(), "tile(L0, 4, 5, 3); parallelize(i_tile); vectorize(j)"),
     "jacobi": (scops.jacobi(), ""),
     "interchanged": (scops.jacobi(), "interchange(L1[0], L1[1])"),
 }
@@ -41,7 +45,7 @@ def made(case: str) -> tuple[LoopFunction, str]:
     for step in parse_steps(steps) if steps else ():
         schedule = schedule.apply(step)
     program = as_program(schedule.scop)
-    machine = Machine(cores=2, vector_bytes=16)
+    machine = Machine(cores=2, vector_bytes=8)
     loops = optimize_loops(lower(schedule, program), machine, "strict")
     return loops, emit_for_readers(loops, "c", program, "").text
 
@@ -50,6 +54,20 @@ def made(case: str) -> tuple[LoopFunction, str]:
 def test_text_of_its_loops(case: str) -> None:
     loops, text = made(case)
     assert difference(loops, text, "f.c") is None
+
+
+def test_reductions_and_private_copies() -> None:
+    """A clause that is missing, or of another operator, is seen."""
+    levels = [Level(None, "i", (), 1, True, False, combined) for combined in (("+",), (), ("*",))]
+    certified = levels[0]
+    assert may_run_so((certified,), (certified,))
+    assert not any(may_run_so((other,), (certified,)) for other in levels[1:])
+    head = "int f(int n, double *s) { double t = 0;\n"
+    rest = "for (int64_t i = 0; i < n; i++) t += s[i];\n s[0] = t; return 0; }"
+    pragma = "#pragma omp parallel for collapse(1) reduction(+ : t) private(x)\n"
+    (function,) = functions_of(parse_unit(f"{head}{pragma}{rest}".encode(), "f.c").root)
+    loops = {one for access in function.accesses for one in access.place.loops}
+    assert [one.reductions for one in loops] == [("+",)]
 
 
 @cache
@@ -83,7 +101,7 @@ def test_every_change_is_seen() -> None:
 
 def test_enough_changes_are_compared() -> None:
     seen = {kind for _, kind, _ in changes()}
-    assert seen >= set(KINDS) - {"condition"}
+    assert seen >= set(KINDS) - {"condition", "reduction"}
     assert len(changes()) == COUNT
 
 
