@@ -283,9 +283,9 @@ def failure(error: isl.Error) -> InternalError:
 def _entered(
     name: str, budget: Budget | None, seconds: float | None, operations: int | None
 ) -> Iterator[None]:
-    is_outermost = _innermost() is None
+    is_compilation = budget is not None and _innermost() is None
     with (
-        stopping() if is_outermost else nullcontext(),
+        stopping() if is_compilation else nullcontext(),
         _limited(name, budget, seconds, operations),
     ):
         yield
