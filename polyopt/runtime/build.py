@@ -41,7 +41,7 @@ from polyopt.runtime.waiting import output_of
 if TYPE_CHECKING:
     from polyopt.runtime.blas import Blas
 
-ABI = 5
+ABI = 6
 """Raised when libraries built before must not be loaded any more."""
 
 OWN_MEMORY = {"aligned_alloc": "po_take", "free": "po_give"}

@@ -208,3 +208,26 @@ def result_of_a_helper(a, n):
 def test_arrays_with_two_names_are_refused(func):
     with pytest.raises(PolyoptError, match="PO0160"):
         compiled(func, np.ones(3), 2)
+
+
+def copied_in_the_other_branch(a, b):
+    for i in range(2):
+        if i > 0:
+            pass
+        else:
+            a = b.copy()
+    return a
+
+
+def made_in_the_other_branch(a, b):
+    for i in range(2):
+        if i:
+            a[0] = 9.0
+        else:
+            a = b + 1.0
+    return a
+
+
+@pytest.mark.parametrize("func", [copied_in_the_other_branch, made_in_the_other_branch])
+def test_arrays_bound_in_the_else_of_a_loop(func):
+    agree(func, np.array([1.0, 2.0]), np.array([3.0, 4.0]))

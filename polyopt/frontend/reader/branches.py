@@ -77,7 +77,7 @@ def read_if(b: Builder, frame: Frame, node: ast.If, rest: list[ast.stmt]) -> Val
     ):
         b.facts.add(b.facts.stored_conditions, place)
     whole = split.guard if not split.affine else _all(split)
-    _merge(b, frame, node, whole, then)
+    _merge(b, frame, node, whole, then, before)
     unpin(b, frame, pinned, frame.loc(node))
     own = {name: watch for name, watch in frame.watched.items() if name not in watched}
     settle_watches(b, frame, own, None, {})
@@ -172,6 +172,7 @@ def _merge(
     node: ast.If,
     condition: Expr,
     then: dict[str, Value],
+    before: dict[str, Value],
 ) -> None:
     """Bind the names assigned in a branch and used later."""
     otherwise = frame.env
@@ -188,7 +189,7 @@ def _merge(
             continue
         found = _of_the_other(b, name, node, left, right)
         if found is None:
-            found = _merged(b, frame, node, name, condition, left, right)
+            found = _merged(b, frame, node, name, condition, left, right, before.get(name))
         frame.env[name] = found
 
 
@@ -218,6 +219,7 @@ def _merged(
     condition: Expr,
     left: Value | None,
     right: Value | None,
+    before: Value | None,
 ) -> Value:
     if left is None or right is None or isinstance(left, Gone | Perhaps) or _is_absent(right):
         return unset(name, None if frame.calls else frame.place(node, name), left, right)
@@ -226,7 +228,7 @@ def _merged(
         return left
     one, other = as_number(left, loc), as_number(right, loc)
     if one is None or other is None:
-        return _merged_arrays(b, frame, node, name, left, right)
+        return _merged_arrays(b, frame, node, name, left, right, before)
     if is_stable(one) and is_stable(other) and is_stable(Number(condition, True)):
         return choose(b, condition, one, other, loc)
     dtype, weak = joined((one.dtype, one.weak), (other.dtype, other.weak), loc)
@@ -241,7 +243,13 @@ def _is_absent(value: Value) -> bool:
 
 
 def _merged_arrays(
-    b: Builder, frame: Frame, node: ast.If, name: str, left: Value, right: Value
+    b: Builder,
+    frame: Frame,
+    node: ast.If,
+    name: str,
+    left: Value,
+    right: Value,
+    before: Value | None,
 ) -> Value:
     """Both branches bind an array: the next reading gives the name memory of its own."""
     hint = "write into one array with `name[:] = ...` in both branches"
@@ -265,7 +273,8 @@ def _merged_arrays(
     b.facts.set_width(place, left.dtype, False, frame.loc(node))
     b.facts.set_shape(place, left.shape)
     b.facts.add(b.facts.merged, place)
-    return left  # the next reading has the array
+    # the next reading has the array; until then a loop around sees that the name is bound again
+    return right if left is before else left
 
 
 def _kind(value: Value) -> str:
