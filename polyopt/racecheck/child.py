@@ -138,10 +138,10 @@ class _Watched(ForeignKernel):
                 return [area.name, list(index)]
         return None
 
-    def _run(self, bound: Bound, values: tuple[object, ...]) -> object:
+    def _run(self, bound: Bound, values: tuple[object, ...], key: object) -> object:
         shapes = {name: array.shape for name, array in bound.arrays.items()}
         self._shapes = {**bound.shapes, **shapes}
-        return super()._run(bound, values)
+        return super()._run(bound, values, key)
 
     def _call_entry(self, passed: list[object]) -> int:
         self._areas = tuple(self._passed_areas(passed))

@@ -22,6 +22,7 @@ from polyopt.never import assert_never
 from polyopt.runtime.check import Bound, check_call
 from polyopt.runtime.process import join
 from polyopt.runtime.results import results_of, trimmed
+from polyopt.runtime.sharing import address
 from polyopt.runtime.support import NO_MEMORY, Support
 from polyopt.runtime.values import AnyArray
 
@@ -84,19 +85,30 @@ class ForeignKernel:
         self._threads = threads
         self._process = os.getpid() if process is None else None
         self._support = Support(source.signature)
+        self._keeps = not (source.signature.outputs or source.signature.library)
+        self._last: tuple[object, list[object]] = (None, [])
 
     def call(self, *values: object) -> object:
         """Run the kernel, or return NotImplemented when an argument does not fit."""
+        return self._checked(values, None)
+
+    def _checked(self, values: tuple[object, ...], key: object) -> object:
+        """Do as `call` does; `key` is kept with what is passed, for calls with the same one."""
         if self.is_forked():
             return NotImplemented
         try:
             bound = check_call(self._source.signature, values)
         except ArgumentError:
             return NotImplemented
-        return self._run(bound, values)
+        return self._run(bound, values, key)
 
     def dispatch(self, *values: object) -> object:
         """Do as `call` does, for numbers of exactly the types that it was made for."""
+        key = _key(values) if self._keeps else None
+        last, passed = self._last
+        if key is not None and key == last and not self.is_forked():
+            self._enter(passed, [])
+            return results_of(self._source.signature, {}, values)
         arguments = self._source.signature.arguments
         if len(values) != len(arguments):
             return NotImplemented
@@ -114,7 +126,7 @@ class ForeignKernel:
                     pass
                 case _:
                     assert_never(argument)
-        return self.call(*values)
+        return self._checked(values, key)
 
     def is_forked(self) -> bool:
         """Tell whether this is a forked child and not yet serial."""
@@ -126,7 +138,7 @@ class ForeignKernel:
         if self._process is not None:
             self._process = os.getpid()
 
-    def _run(self, bound: Bound, values: tuple[object, ...]) -> object:
+    def _run(self, bound: Bound, values: tuple[object, ...], key: object) -> object:
         signature = self._source.signature
         arrays = dict(bound.arrays)
         try:
@@ -135,14 +147,20 @@ class ForeignKernel:
         except MemoryError:
             self._support.fail(NO_MEMORY)
         errors: list[BaseException] = []
-        callback = _LIBRARY(self._callback(errors))
+        callback = _LIBRARY(self._callback(errors)) if signature.library else None
         passed = [_value(param, arrays, bound, callback) for param in self._source.params]
+        if key is not None:
+            self._last = key, passed
+        self._enter(passed, errors)
+        return results_of(signature, trimmed(signature, arrays, self._support), values)
+
+    def _enter(self, passed: list[object], errors: list[BaseException]) -> None:
+        """Run the entry; raise what came up meanwhile, or the error that its status tells of."""
         status = self._listening(passed, errors)
         if status < 0 and errors:
             raise errors[0]
         if status != 0:
             self._support.fail(status)
-        return results_of(signature, trimmed(signature, arrays, self._support), values)
 
     def _callback(self, errors: list[BaseException]) -> Callable[..., int]:
         """Return the function that the kernel calls for library functions."""
@@ -216,6 +234,23 @@ def _signal_functions(
     return library.po_listen, library.po_unlisten
 
 
+def _key(values: tuple[object, ...]) -> tuple[object, ...] | None:
+    """Return what decides what a call passes on: addresses, shapes, numbers; None to check again.
+
+    A call with the key of the one before needs no other check.  Zeros have signs that `==` hides.
+    """
+    found: list[object] = []
+    for value in values:
+        if type(value) is np.ndarray:
+            writeable = value.flags.writeable
+            found.append((address(value), value.shape, value.strides, value.dtype, writeable))
+        elif type(value) in (bool, int) or (type(value) is float and value != 0.0):
+            found.append((type(value), value))
+        else:
+            return None
+    return tuple(found)
+
+
 def _thread_numbers(
     library: ctypes.CDLL, source: Source, process: int | None
 ) -> tuple[Callable[[], int], Callable[[int], None]] | None:
@@ -246,7 +281,7 @@ def _ctype(param: CParam) -> type[Any]:
 def _value(param: CParam, arrays: Mapping[str, AnyArray], bound: Bound, callback: object) -> object:
     match param.kind:
         case CParamKind.ARRAY:
-            return arrays[param.name].ctypes.data
+            return address(arrays[param.name])
         case CParamKind.SIZE:
             return bound.sizes[param.name]
         case CParamKind.STRIDE:
