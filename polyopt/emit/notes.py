@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from polyopt.dataclass import replace
 from polyopt.emit.banner import Edition, plain
 from polyopt.emit.c_statements import Code, Line
 from polyopt.emit.work import REST
@@ -53,12 +52,6 @@ def notes(emitter: BodyEmitter, body: Body, number: int) -> list[Code]:
     if len(found) == 2 and len(found[0]) + len(found[1]) < _ONE_LINE:
         found = [": ".join(found)]
     return [Line(f"/* {text} */") for text in found]
-
-
-def without_lines(emitter: BodyEmitter) -> BodyEmitter:
-    """Return the emitter of a second form of statements, whose source lines the first one told."""
-    frame = emitter.frame
-    return replace(emitter, frame=replace(frame, edition=replace(frame.edition, lines={})))
 
 
 def _has_loops(body: Body) -> bool:

@@ -12,7 +12,6 @@ from polyopt.emit.c_statements import Branch, Code, Compound, Line
 from polyopt.emit.extents import extent_of, long_row
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import vectorized
-from polyopt.emit.notes import without_lines
 from polyopt.emit.passes.rewriting import trip_count
 from polyopt.emit.sliding_windows import REGISTER_BYTES, moved, windows
 from polyopt.ir.expr import Expr, Load, VectorLoad, substitute
@@ -61,9 +60,15 @@ def vector_loop(emitter: BodyEmitter, loop: For) -> list[Code]:
         if sliding:  # the few vectors around those in the middle need no form of their own
             return [Compound(head, [*bounds, *ends.body(body), *sliding])]
     sliding = _sliding(middle, loop, body, high)
-    ends = without_lines(ends)
+    ends = _without_lines(ends)
     full = [*middle.body(body), *sliding] if sliding else [Compound(more, middle.body(body)), back]
     return [Compound(head, [Branch(whole, full, [*bounds, *ends.body(body)])])]
+
+
+def _without_lines(emitter: BodyEmitter) -> BodyEmitter:
+    """Return the emitter of a second form of statements, whose source lines the first one told."""
+    frame = emitter.frame
+    return replace(emitter, frame=replace(frame, edition=replace(frame.edition, lines={})))
 
 
 def _start(name: str, low: str, phase: str) -> str:
@@ -155,7 +160,7 @@ def _strip(
         ends = replace(emitter, printer=replace(emitter.printer, part=("0", to)))
         line = Line(f"int64_t {to} = {least}({high} - {name}, {loop.lanes});")
         return Compound(head, [line, *ends.body(body)])
-    ends = without_lines(replace(emitter, printer=replace(emitter.printer, part=("0", to))))
+    ends = _without_lines(replace(emitter, printer=replace(emitter.printer, part=("0", to))))
     rest = [Line(f"int64_t {to} = {high} - {name};"), *ends.body(body)]
     return Compound(head, [Branch(f"{name} + {loop.lanes} <= {high}", emitter.body(body), rest)])
 
