@@ -6,6 +6,7 @@ Refuses: arguments that do not bind (PO0201), values that are no array or number
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Callable, Mapping
 
@@ -63,10 +64,12 @@ class Parameters:
         except TypeError as error:
             unknown = [name for name in kwargs if name not in self.names]
             reason = f"there is no parameter `{unknown[0]}`" if unknown else str(error)
+            near = difflib.get_close_matches(unknown[0], self.names, n=1) if unknown else []
+            meant = f"did you mean `{near[0]}`? " if near else ""
             raise ArgumentError(
                 "PO0201",
                 f"`{self.name}`: {reason}",
-                hint=f"the parameters are ({', '.join(map(str, self._shown()))})",
+                hint=f"{meant}the parameters are ({', '.join(map(str, self._shown()))})",
             ) from None
         bound.apply_defaults()
         return tuple(bound.arguments[name] for name in self.names)

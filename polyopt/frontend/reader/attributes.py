@@ -167,8 +167,8 @@ def _array_attribute(  # noqa: C901  one case per attribute
         case _ if name in METHODS:
             return Method(base, name)
         case "append" | "pop" if lists.is_list(base):
-            hint = "write `items.append(x)` or `x = items.pop()` as a statement"
-            refuse("PO0152", f"`.{name}` of a list inside an expression", loc, hint)
+            hint = "write `items.append(x)` or `x = items.pop()`, of the last item, as a statement"
+            refuse("PO0152", f"`.{name}` of a list in another form than these", loc, hint)
         case _:
             hint = frontend.syntax.advice.instead_of_attribute(name, (*METHODS, *ATTRIBUTES))
             refuse("PO0152", f"`.{name}` of an array is not supported", loc, hint)
