@@ -26,12 +26,10 @@ _SIZES = "  no size is larger than 2**48, no integer below -2**48"
 RESTRICT = "POLYOPT_RESTRICT"
 _RESTRICT = f"""\
 #ifndef {RESTRICT}
-#if defined(__GNUC__) || defined(__clang__) || defined(_MSC_VER)
+#ifdef __cplusplus
 #define {RESTRICT} __restrict
-#elif !defined(__cplusplus)
-#define {RESTRICT} restrict
 #else
-#define {RESTRICT}
+#define {RESTRICT} restrict
 #endif
 #endif"""
 
@@ -67,14 +65,12 @@ def header(fn: LoopFunction, frame: Frame, flags: str = "") -> str:
 
 def _contract(fn: LoopFunction, frame: Frame, flags: list[str]) -> list[str]:
     """Return the comment on what a caller has to keep to, and what comes back."""
+    has_memory = bool(frame.heap or frame.late or region_arrays(fn.body))
     parts = [
         [f"{plain(fn.name)}: what the Python function of this name computes."],
         _parameters(fn, frame),
         _conditions(fn, frame),
-        _overlap(frame),
-        _returns(fn, has_memory=bool(frame.heap or frame.late or region_arrays(fn.body))),
-        _threads(fn),
-        flags,
+        [*_overlap(frame), *_returns(fn, has_memory=has_memory), *_threads(fn), *flags],
     ]
     lines: list[str] = []
     for part in parts:
@@ -193,6 +189,8 @@ def _conditions(fn: LoopFunction, frame: Frame) -> list[str]:
     lines += alike
     if not lines:
         return []
+    if lines == [_SIZES]:
+        return [f"Required, and not checked here: {_SIZES.strip()}."]
     return ["Required, and not checked here (// floors, % is not negative, as in Python):", *lines]
 
 
@@ -203,16 +201,13 @@ def _overlap(frame: Frame) -> list[str]:
     if not arrays:
         return []
     if len(arrays) == 1:
-        return ["The array is aligned as its elements ask for."]
-    aligned = "Arrays are aligned as their elements ask for."
+        return []
     if not written:
-        return [f"{aligned}  Nothing is written; arrays may overlap."]
+        return ["Nothing is written; arrays may overlap."]
     only = " and ".join((", ".join(written[:-1]), written[-1])) if len(written) > 1 else written[0]
     verb = "are" if len(written) > 1 else "is"
-    return [
-        f"{aligned}  {only} {verb} written and must not overlap with another array; arrays that "
-        "are only read may overlap with each other."
-    ]
+    others = "; those only read may overlap" if len(arrays) - len(written) > 1 else ""
+    return [f"{only} {verb} written and must not overlap with another array{others}."]
 
 
 def _returns(fn: LoopFunction, *, has_memory: bool) -> list[str]:
@@ -231,15 +226,13 @@ def _returns(fn: LoopFunction, *, has_memory: bool) -> list[str]:
 
 
 def _threads(fn: LoopFunction) -> list[str]:
-    text = "Thread-safe: there is no state between calls; calls at the same time need arrays of "
-    text += "their own to write."
+    text = "Thread-safe: no state is kept; calls at the same time write to arrays of their own."
     if fn.signature.library:
         text += "  `library` is called from the calling thread."
     return [text]
 
 
 _FLAGS = [
-    "Build the file as C11 with -O3 -march=..., and -fopenmp for several threads (optional).  "
-    "Never with -ffast-math, which the file refuses; it switches contraction off by itself.  "
-    "Compilers other than gcc need -fwrapv, with which integers wrap as NumPy's do.  Link with -lm."
+    "Build as C11 with -O3 -march=..., -fopenmp for threads, never -ffast-math; link with -lm.  "
+    "Compilers other than gcc need -fwrapv, with which integers wrap as NumPy's do."
 ]
