@@ -15,6 +15,7 @@ import linecache
 import sys
 import tokenize
 import types
+import weakref
 from collections.abc import Iterable, Iterator
 
 from polyopt.dataclass import dataclass, field
@@ -120,10 +121,22 @@ def verified_text(function: types.FunctionType) -> FunctionText:
 
 def _matching(function: types.FunctionType) -> FunctionText | None:
     """Return the text at the function's place that gives its code, the earliest of several."""
+    code, lines = function.__code__, _lines(function)
+    known = _FOUND.get(function)
+    if known is not None and known[0] is code and known[1] is lines:
+        return known[2]
     quick = _up_to_the_end(function)
     if is_text_of(quick, function):
+        _FOUND[function] = code, lines, quick
         return quick
     return next((text for text in _candidates(function) if is_text_of(text, function)), None)
+
+
+_FOUND: weakref.WeakKeyDictionary[
+    types.FunctionType, tuple[types.CodeType, list[str], FunctionText]
+] = weakref.WeakKeyDictionary()
+"""Texts that gave the code of functions, with the code and the lines of the file; a first call asks
+several times."""
 
 
 def _up_to_the_end(function: types.FunctionType) -> FunctionText:
