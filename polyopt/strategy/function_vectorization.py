@@ -32,6 +32,8 @@ from polyopt.transforms import Cut, Distribute, Interchange, Separate, Tile, Unr
 
 LEAST, MOST = 4, 16
 """Iterations of a group: sums that keep the adders busy, and accumulators that fit registers."""
+BYTES = 32
+"""Results of a group at most: lanes of longer vectors cost more to add up than functions gain."""
 
 VECTORS = 4
 """Vectors of iterations in lanes: sums that keep the adders busy and share what is splat."""
@@ -45,9 +47,9 @@ def vectorize_functions(schedule: Schedule, machine: Machine, skip: Collection[s
     return schedule
 
 
-def group_size(schedule: Schedule, names: Collection[str], machine: Machine) -> int:
-    """Return the number of iterations that fill a vector with results of the statements `names`."""
-    return min(max(LEAST, machine.vector_bytes // max(_sizes(schedule, names))), MOST)
+def group_size(schedule: Schedule, names: Collection[str], vector_bytes: int) -> int:
+    """Return the number of iterations whose results of the statements `names` fill a vector."""
+    return min(max(LEAST, vector_bytes // max(_sizes(schedule, names))), MOST)
 
 
 def _sizes(schedule: Schedule, names: Collection[str]) -> list[int]:
@@ -114,7 +116,7 @@ def _vectorized(schedule: Schedule, label: str, machine: Machine) -> Schedule | 
     shared = (_shares_terms(schedule, label, *one) for one in zip(inner, found, strict=True))
     if not functions and not all(shared):
         return None
-    size = group_size(schedule, functions or names, machine)
+    size = group_size(schedule, functions or names, min(machine.vector_bytes, BYTES))
     steps += sums_and_functions(rows, size, is_sum)
     return schedule.attempt(*steps)
 

@@ -132,7 +132,9 @@ def _fused(schedule: Schedule, one: _Sweep, two: _Sweep, machine: Machine) -> Sc
         return None
     names = [each.name for label in between for each in statements_in(schedule, label)]
     functions = calling(schedule, names)
-    rows = group_size(schedule, functions, machine) if functions else swept_rows(machine)
+    rows = swept_rows(machine)
+    if functions:
+        rows = group_size(schedule, functions, machine.vector_bytes)
     parts = [True, *(False for _ in between), True]
     jammed = joint.attempt(*sums_and_functions(first, rows, parts))
     if jammed is None:

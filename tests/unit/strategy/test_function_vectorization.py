@@ -55,9 +55,9 @@ def text(function, machine=WIDE):
 
 
 @pytest.mark.parametrize(
-    ("function", "group"), [(logits, 8), (halves, 16), (gamma, 8)], ids=["f64", "f32", "rows"]
+    ("function", "group"), [(logits, 4), (halves, 8), (gamma, 4)], ids=["f64", "f32", "rows"]
 )
-def test_a_group_fills_a_vector(function, group):
+def test_a_group_fills_a_vector_of_32_bytes(function, group):
     assert f"tile(L0, {group});" in text(function) or f"tile(L0.inner, {group});" in text(function)
     narrow = text(function, Machine(cores=2, vector_bytes=16))
     assert "tile(L0, 4);" in narrow or "tile(L0.inner, 4);" in narrow
