@@ -12,7 +12,10 @@ from random import Random
 Change = Callable[[re.Match[str]], str]
 
 KINDS: dict[str, tuple[str, Change]] = {
-    "bound + 1": (r"(?<=< )([\w()/* +-]+)(?=; (?!\w*_tile)\w+(?:\+\+| \+= ))", lambda m: f"{m[1]} + 1"),
+    "bound + 1": (
+        r"(?<=< )([\w()/* +-]+)(?=; (?!\w*_tile)\w+(?:\+\+| \+= ))",
+        lambda m: f"{m[1]} + 1",
+    ),
     "bound - 1": (r"(?<=< )([\w()/* +-]+)(?=; \w+(?:\+\+| \+= ))", lambda m: f"{m[1]} - 1"),
     "first + 1": (r"(for \(int64_t \w+ = )([^;,]+);", lambda m: f"{m[1]}{m[2]} + 1;"),
     "step": (r"(\w+)\+\+(?=\))", lambda m: f"{m[1]} += 2"),
