@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tests.gates.running import ROOT, read_results, run_all, write_results
 
 def main(arguments: list[str] | None = None) -> int:
     """Return 1 if anything is wrong."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends what was started, too
     parser = argparse.ArgumentParser(prog="python -m tests.gates", description=__doc__)
     parser.add_argument("goals", nargs="*", metavar="GOAL", help="G1 to G18; all if none")
     stages = [stage.value for stage in Stage]
