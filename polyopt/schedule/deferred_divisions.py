@@ -1,6 +1,7 @@
 """Divide sums instead of their terms, as `fp="reassociate"` allows.
 
-In: a Program with reassociable sums whose terms are products with quotients `a[r, j] / b[r]`.
+In: a Program with reassociable sums whose terms are products with quotients `a[r, j] / b[r]` of
+exponentials below a maximum, which are at most 1: sums of them do not overflow.
 Out: the sums of products with `a[r, j]`, which are divided by `b[r]` afterwards: the weights of a
 softmax are not divided one by one, but what they are summed into.
 Leaves alone: divisors that differ from term to term, quotients that others read, too, nests of more
@@ -10,17 +11,17 @@ than one statement, programs of several parts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from polyopt.dataclass import replace
 from polyopt.ir.affine import index_map
 from polyopt.ir.budget import optional
-from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Load, integer, loads, rewrite
+from polyopt.ir.expr import Binary, BinaryOp, Call, Const, Expr, Iter, Load, integer, loads, rewrite
 from polyopt.ir.names import fresh_name, iterators
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Role, Scop, Statement
 from polyopt.ir.showing import show
-from polyopt.schedule.running_sums import factor_of
+from polyopt.schedule.running_sums import LAWS, factor_of
 
 
 def with_deferred_divisions(program: Program) -> Program:
@@ -60,6 +61,8 @@ def _without(scop: Scop, quotient: Statement) -> Scop | None:
         return None
     place = scop.statements.index(quotient)
     before, after = scop.statements[:place], scop.statements[place + 1 :]
+    if not _are_exponentials(before, dividend.array):
+        return None
     in_place = dividend == target
     makers = {s.target.array for s in after}
     if scop.array(target.array).role is not Role.TEMP or makers & {dividend.array, divisor.array}:
@@ -91,6 +94,18 @@ def _without(scop: Scop, quotient: Statement) -> Scop | None:
     used = {array for s in statements for array in s.arrays}
     arrays = tuple(a for a in scop.arrays if a.role is not Role.TEMP or a.name in used)
     return replace(scop, statements=tuple(statements), arrays=arrays)
+
+
+def _are_exponentials(statements: Iterable[Statement], array: str) -> bool:
+    """Tell whether all elements of an array are made as `exp(x - m)`."""
+    made = [s.value for s in statements if s.target.array == array]
+    return bool(made) and all(
+        isinstance(value, Call)
+        and value.func in LAWS
+        and isinstance(value.args[0], Binary)
+        and value.args[0].op is BinaryOp.SUB
+        for value in made
+    )
 
 
 def _moved(statement: Statement, shift: int) -> Statement:
