@@ -8,6 +8,7 @@ parallel region, but keeps it for the parameters of a function that it does not 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import count
 from typing import TYPE_CHECKING
 
 from polyopt import emit
@@ -84,8 +85,6 @@ from polyopt.never import assert_never
 
 if TYPE_CHECKING:
     from polyopt.emit.sharing import Shared
-
-_SUMS = (BinaryOp.ADD, BinaryOp.SUB)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +261,7 @@ class BodyEmitter:
         sign, whole = found
         right = whole.right.operand if isinstance(whole.right, Broadcast) else whole.right
         operand = self.printer.text(right)
-        if self.printer.keeps_products and whole.op in _SUMS:
+        if self.printer.keeps_products and whole.op in (BinaryOp.ADD, BinaryOp.SUB):
             operand = self.printer.kept(right, operand)
         return f"{text} {sign} {operand};"
 
@@ -360,9 +359,9 @@ class BodyEmitter:
         stores = emit.nontemporal_loops.nontemporal_stores(loop, self.frame.rows)
         if not stores:
             return self.settled_loop(loop.annotated(streams=()))
-        pragma = simd_pragma(loop, self.printer)
-        streaming = emit.nontemporal_loops.NontemporalPrinter
-        printing = streaming(loop, stores, self.printer, inner._body_seen, self.own, pragma)
+        printing = emit.nontemporal_loops.NontemporalPrinter(
+            loop, stores, self.printer, inner._body_seen, self.own, simd_pragma(loop, self.printer)
+        )
         return printing.lines(self.name(loop.iter))
 
     def _body_seen(self, body: Body, views: dict[str, View]) -> list[Code]:
@@ -495,8 +494,6 @@ class BodyEmitter:
         return nest
 
     def _label(self) -> str:
-        number = 0
-        while f"po_next{number}" in self.names:
-            number += 1
-        self.names.add(f"po_next{number}")
-        return f"po_next{number}"
+        label = next(text for n in count() if (text := f"po_next{n}") not in self.names)
+        self.names.add(label)
+        return label

@@ -178,7 +178,7 @@ class Schedule:
 
         The iterations are those of the loop's longest run, in the sizes.
         """
-        return schedule.table.table_of(self)
+        return schedule.table.table_of(self.dependences, self.tree)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the steps to a file, for `load_schedule` and `--schedule`; raises `UsageError`."""

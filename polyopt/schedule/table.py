@@ -1,7 +1,7 @@
 """Show the loops of a schedule as a table: how each runs, what it is for, its iterations.
 
-In: a schedule.  Out: text with a row for each loop, outermost first.  A loop's extent is the number
-of its iterations, in the run of it that has most, as a formula in the sizes.
+In: a Scop, its dependences, a tree.  Out: text with a row for each loop, outermost first.  A loop's
+extent is the number of its iterations, in the run of it that has most, as a formula in the sizes.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from collections.abc import Iterator
 
 import islpy as isl
 
-from polyopt import schedule
+from polyopt.dataclass import dataclass
 from polyopt.ir.budget import optional
 from polyopt.ir.isl_ast import bound_expr
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.ir.showing import show
+from polyopt.schedule.dependences import Dependences
 from polyopt.schedule.legality import carried_pairs
 from polyopt.schedule.tree import (
     Band,
@@ -39,46 +40,54 @@ Row = tuple[str, str, str, str, str, str]
 """Name, band and position, kind, extent, whether dependences are carried, statements of a loop."""
 
 
-def table_of(plan: schedule.Schedule) -> str:
-    """Return the table: its headings, then the loops, indented by depth."""
-    rows = [HEADINGS, *_rows(plan, plan.tree, plan.scop.domain, ())]
+def table_of(dependences: Dependences, tree: Tree) -> str:
+    """Return the table: its headings, then the loops of `tree`, indented by depth."""
+    rows = [HEADINGS, *_Rows(dependences, tree).below(tree, dependences.scop.domain, ())]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _rows(
-    plan: schedule.Schedule, tree: Tree, domain: isl.UnionSet, outer: tuple[BandMember, ...]
-) -> Iterator[Row]:
-    match tree:
-        case Band():
-            for position, member in enumerate(tree.members):
-                around = (*outer, *tree.members[:position])
-                yield (
-                    f"{'  ' * len(around)}{member.name}",
-                    f"{tree.label}[{position}]",
-                    "in order" if member.kind is LoopKind.SEQUENTIAL else member.kind.value,
-                    extent_of(plan.scop, domain, around, member),
-                    _carried(plan, tree, position),
-                    ", ".join(statements_of(plan.scop, domain)),
-                )
-            yield from _rows(plan, tree.child, domain, (*outer, *tree.members))
-        case Sequence():
-            for part in tree.parts:
-                yield from _rows(plan, part, domain, outer)
-        case Filter():
-            yield from _rows(plan, tree.child, domain.intersect(tree.domain), outer)
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Makes the rows of the loops of a tree."""
 
+    dependences: Dependences
+    whole: Tree
 
-def _carried(plan: schedule.Schedule, band: Band, position: int) -> str:
-    """Return what keeps the iterations of a loop in order: dependences, a reduction, nothing."""
-    if band.members[position].coincident:
-        return ""
-    pairs = carried_pairs(plan.dependences, plan.tree, band.label, position)
-    if pairs.is_empty():
-        return ""
-    free = pairs.is_subset(plan.dependences.free.subtract(plan.dependences.ordering))
-    return "a reduction" if free else "dependences"
+    def below(
+        self, tree: Tree, domain: isl.UnionSet, outer: tuple[BandMember, ...]
+    ) -> Iterator[Row]:
+        """Yield the rows of a part of the tree, inside the loops `outer`."""
+        scop = self.dependences.scop
+        match tree:
+            case Band():
+                for position, member in enumerate(tree.members):
+                    around = (*outer, *tree.members[:position])
+                    yield (
+                        f"{'  ' * len(around)}{member.name}",
+                        f"{tree.label}[{position}]",
+                        "in order" if member.kind is LoopKind.SEQUENTIAL else member.kind.value,
+                        extent_of(scop, domain, around, member),
+                        self._carried(tree, position),
+                        ", ".join(statements_of(scop, domain)),
+                    )
+                yield from self.below(tree.child, domain, (*outer, *tree.members))
+            case Sequence():
+                for part in tree.parts:
+                    yield from self.below(part, domain, outer)
+            case Filter():
+                yield from self.below(tree.child, domain.intersect(tree.domain), outer)
+
+    def _carried(self, band: Band, position: int) -> str:
+        """Return what keeps a loop's iterations in order: dependences, a reduction, nothing."""
+        if band.members[position].coincident:
+            return ""
+        pairs = carried_pairs(self.dependences, self.whole, band.label, position)
+        if pairs.is_empty():
+            return ""
+        free = pairs.is_subset(self.dependences.free.subtract(self.dependences.ordering))
+        return "a reduction" if free else "dependences"
 
 
 def extent_of(

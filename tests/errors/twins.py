@@ -190,6 +190,12 @@ TWINS: dict[str, Edits] = {
     "PO0347_atomic": (("b[i, j] = 2.0 * a[i, j]", "b[0, 0] += a[i, j]"),
                       ("np.zeros((4, 4)), np.zeros((4, 4))",
                        "np.zeros((4, 4), np.int64), np.zeros((4, 4), np.int64)")),
+    "PO0348_no_maximum": (("    return np.sum(x, axis=1)",
+                           "    w = np.exp(x - np.max(x, axis=1, keepdims=True))\n"
+                           "    return w / np.sum(w, axis=1, keepdims=True)"),),
+    "PO0349_not_below": (("2.0 * x - np", "x - np"),),
+    "PO0350_squares": (("np.sum(w * w, axis=1)", "np.sum(w, axis=1)"),),
+    "PO0351_shared_nest": (("fuse(L4, L5, 1); ", ""),),
     "PO0411_opencl": (('target="opencl"', 'target="cuda"'),),
     "PO0640_export_of_a_device": (("target=po.Target.CUDA", ""),),
     "PO0641_export_with_numpy": (("np.linalg.solve(a, b)", "a @ b"),),

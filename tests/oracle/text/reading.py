@@ -23,6 +23,8 @@ _DECLARED = re.compile(
     r"\s*initializer\(omp_priv = (-?)INFINITY\)"
 )
 _NUMBER = re.compile(r"^\s*#\s*define (\w+) (\d+)$", re.M)
+_SAME = re.compile(r"^\s*#\s*define (\w+)\((\w+)\) \(\2\)$", re.M)
+"""A macro that is its argument."""
 _STUBS = "".join(f"typedef int {name};\n" for name in NAMED if name.endswith("_t"))
 
 
@@ -54,6 +56,8 @@ def read_unit(text: str) -> Unit:
     vectors |= {f"{name}_mem": kind for name, kind in vectors.items()}
     for name, number in _NUMBER.findall(text):
         text = re.sub(rf"\b{name}\b", number, text)
+    for name, _ in _SAME.findall(text):
+        text = re.sub(rf"\b{name}(?=\()", "", text)
     text = re.sub(
         r"^\s*#\s*(include|define|undef|pragma GCC|pragma omp declare).*$", "", text, flags=re.M
     )
