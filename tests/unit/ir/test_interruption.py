@@ -19,9 +19,11 @@ from polyopt.ir.interruption import stopping
 
 ROOT = Path(__file__).parents[3]
 LONG = """
-import sys, time
+import signal, sys, time
 import islpy as isl
 from polyopt.ir.budget import Budget
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
 
 def answer():
     text = "[n] -> { [a, b, c, d] : exists e, f, g : %da + 5b - 7e = 2n and 0 <= a, b, c, d <= n "
