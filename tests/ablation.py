@@ -47,7 +47,7 @@ ENTRIES: dict[str, tuple[_Entry, ...]] = {
     "fusion_interchange": (("rules", "fuse_interchanged", _same),),
     "loop_privatization": (("loop_privatization", "privatize_loops", _same),),
     "narrow_contraction": (("rules", "add_versions", _nothing),),
-    "online_sums": (("auto", "carry_sums", _same),),
+    "online_sums": (("online_sums", "carry_sums", _same),),
     "order": (("rules", "contiguous_innermost", _nothing),),
     "outer_vectorization": (("rules", "vectorize_outer_loops", _nothing),),
     "parallel_reductions": (("rules", "parallelize_reductions", _nothing),),

@@ -24,7 +24,6 @@ from polyopt.ir.annotations import (
 )
 from polyopt.ir.array import Array
 from polyopt.ir.expr import BinaryOp, Expr, Load, Symbol, VectorLoad
-from polyopt.ir.program import Program
 from polyopt.ir.showing import show
 from polyopt.ir.source import Signature
 from polyopt.ir.types import DType
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from polyopt.ir.annotations import Values
+    from polyopt.ir.program import Program
 
 
 @unique

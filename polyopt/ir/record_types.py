@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import islpy as isl
 
 from polyopt.dataclass import MISSING, dataclass, fields, is_dataclass
+from polyopt.ir.program import Program
 from polyopt.ir.source import ConstArg, LibraryCall
 
 
@@ -102,6 +103,8 @@ class Layout:
     below: frozenset[type]
 
 
+_LATE = {"Program": Program}
+"""Types that the modules of records import for type checkers alone."""
 _TEXTS = {
     "Comment": {"text"}, "Barrier": {"note"}, "Statement": {"text"}, "Loc": {"file"},
     "Program": {"file"},
@@ -115,7 +118,7 @@ _TEXTS = {
 @cache
 def layout_of(cls: type) -> Layout:
     """Return the fields of a record's class."""
-    hints = typing.get_type_hints(cls)
+    hints = typing.get_type_hints(cls, localns=_LATE)
     free = _TEXTS.get(cls.__name__, set())
     found = []
     for field in fields(cls):

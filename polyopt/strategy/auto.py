@@ -13,6 +13,7 @@ from polyopt import strategy, transforms
 from polyopt.dataclass import replace
 from polyopt.errors import BudgetError
 from polyopt.ir.budget import note_dropped, optional
+from polyopt.ir.expr import BinaryOp
 from polyopt.ir.scop import Role, Scop
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, source_schedule
@@ -21,7 +22,6 @@ from polyopt.strategy.contraction import find_roles
 from polyopt.strategy.driver import BUDGET, MOST, State, marked, new_labels, run, within_budget
 from polyopt.strategy.large_programs import schedule_nests, size_in_words
 from polyopt.strategy.memory_limits import keeps_scalars_small
-from polyopt.strategy.online_sums import carry_sums
 from polyopt.strategy.parallel_reductions import serial
 from polyopt.strategy.row_expansion import expand_rows
 from polyopt.strategy.rules import NESTS, ORDER, SUMS
@@ -84,9 +84,18 @@ def with_fewer_cells(
     return found if fewer and found is not source else None
 
 
+def has_maxima(scop: Scop) -> bool:
+    """Tell whether a statement takes a maximum."""
+    rules = (statement.reduction for statement in scop.statements)
+    return any(rule is not None and rule.op is BinaryOp.MAX for rule in rules)
+
+
 def _candidates(source: Schedule, machine: Machine, *, split: bool = True) -> Iterator[Schedule]:
     """Yield candidate schedules, best first, each made on demand."""
-    carried = within_budget("carried sums", source, lambda s: carry_sums(s, machine))
+    carried = source
+    if has_maxima(source.scop):
+        carry = strategy.online_sums.carry_sums
+        carried = within_budget("carried sums", source, lambda s: carry(s, machine))
     if carried is not source:
         yield _beside(carried, source, machine, split=split)
     affine = Affine(Fusion.MIN)
