@@ -22,7 +22,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from pkgutil import get_data
 from typing import Any, TypeVar
 
 Value = TypeVar("Value")
@@ -37,8 +36,10 @@ def homes_of(package: str) -> dict[str, str]:
 
     A module of the package stands for itself.
     """
-    text = get_data(package, "__init__.py")
-    assert text is not None
+    spec = sys.modules[package].__spec__
+    assert spec is not None
+    assert spec.origin is not None
+    text: bytes = spec.loader.get_data(spec.origin)  # type: ignore[union-attr]
     found = {
         name: f"{package}.{name}" if home == package else home
         for home, names in _IMPORT.findall(text.decode())

@@ -26,7 +26,7 @@ from polyopt.schedule.tree import (
 )
 from polyopt.strategy.order import contiguous_last
 from polyopt.strategy.transpose_tiling import tile_transpose
-from polyopt.strategy.vector import is_innermost, vector_gain, vectorize_innermost
+from polyopt.strategy.vector import vector_gain, vectorize_innermost
 from polyopt.transforms import Interchange, Parallelize, Peel, Skew, Tile
 
 
@@ -114,7 +114,6 @@ def parallel_position(schedule: Schedule, band: Band) -> int | None:
 
 
 STEPS_AND_STRIP = (32, 512)  # of a wavefront of two loops
-DIAGONAL = 12  # iterations that are in flight together: several rows, each of which is a stream
 MOST_TILED = 4  # loops of a wavefront: more are too many tile loops to make
 STRIP = 256  # iterations of a contiguous loop that one thread takes at a time, at least
 ROWS = 8  # rows of a strip that stay in half of the second cache between two steps of outer loops
@@ -172,21 +171,7 @@ def tile_wavefront(schedule: Schedule, label: str, machine: Machine) -> Schedule
     if found is None or has_lanes(vectorize_innermost(found), f"{label}.point"):
         return found
     moved = schedule.attempt(*order) if order else schedule
-    lanes = moved and strategy.wavefront_vectorization.vectorize_wavefront(moved, label)
-    return lanes or _in_diagonals(found, f"{label}.point") or found
-
-
-def _in_diagonals(schedule: Schedule, label: str) -> Schedule | None:
-    """Return `schedule` with the tiles of two loops run by short diagonals, None for other tiles.
-
-    Iterations of a diagonal are independent, so that a processor overlaps their latencies; along a
-    row each would wait for the one before.
-    """
-    band = find_band(schedule.tree, label)
-    if len(band.members) != 2 or not is_innermost(band):
-        return None
-    skewed = Skew(f"{label}[1]", f"{label}[0]", 1)
-    return schedule.attempt(skewed, Tile(label, (DIAGONAL, 1)))
+    return (moved and strategy.wavefront_vectorization.vectorize_wavefront(moved, label)) or found
 
 
 def has_lanes(schedule: Schedule, label: str) -> bool:

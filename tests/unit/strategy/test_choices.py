@@ -278,26 +278,6 @@ def test_a_wavefront_of_tiles():
     assert tile_wavefront(source_schedule(scops.diagonal()), "L0", Machine()) is None
 
 
-WARPED = """
-    for i in range(1, N):
-        for j in range(1, M):
-            A[i, j] = A[i, j] + A[i - 1, j] * A[i, j - 1]
-    """
-
-
-def test_tiles_of_a_wavefront_run_by_diagonals(monkeypatch):
-    """Iterations of a diagonal are independent: the innermost loop is coincident."""
-    monkeypatch.setattr(tiling, "DIAGONAL", 2)
-    monkeypatch.setattr(tiling, "STEPS_AND_STRIP", (4, 3))
-    scop = read(WARPED, "A[N, M]", "N M")
-    schedule = parallelize_outer(source_schedule(scop), Machine())
-    inner = find_band(schedule.tree, "L0.point.point")
-    steps = [str(step) for step in schedule.trace]
-    assert steps[-2:] == ["skew(L0.point[1], L0.point[0], 1)", "tile(L0.point, 2, 1)"]
-    assert inner.members[0].coincident
-    assert_computes(scop, *schedule.trace)
-
-
 def warped(x, y, cost):
     for i in range(1, cost.shape[0]):
         for j in range(1, cost.shape[1]):
