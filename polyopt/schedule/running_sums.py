@@ -42,7 +42,7 @@ class NotRunning(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RowPosition:
     """Which iterators of a statement are the row, and what its column is."""
 
     rows: tuple[str, ...]
@@ -82,7 +82,7 @@ class RunningSums:
     top_column: str
     exponential_rows: tuple[str, ...]
     column: str
-    places: Mapping[str, Place]
+    places: Mapping[str, RowPosition]
 
     @property
     def statements(self) -> tuple[Statement, ...]:
@@ -181,14 +181,14 @@ class _Search:
                 "keep the maximum in an array of its own",
             )  # fmt: skip
         exponential, func, own, column = self._exponential(rows, columns[0])
-        places = {top.name: Place(rows, Iter(columns[0]))}
+        places = {top.name: RowPosition(rows, Iter(columns[0]))}
         start = writers[0] if writers else None
         if start is not None:
             places[start.name] = self._place_of_start(start, columns[0])
         sums = self._sums(exponential, own, column)
         finals: list[Statement] = []
         for one in sums:
-            places[one.statement.name] = Place(one.rows, Iter(one.column))
+            places[one.statement.name] = RowPosition(one.rows, Iter(one.column))
             places[one.start.name] = self._place_of_element(one, one.start)
             for other in self.scop.statements:
                 if other.target.array == one.statement.target.array and other not in (
@@ -308,7 +308,7 @@ class _Search:
             else f"{array} is changed in another way after {name}"
         )
 
-    def _place_of_start(self, start: Statement, column: str) -> Place:
+    def _place_of_start(self, start: Statement, column: str) -> RowPosition:
         rows = _iterators(start.target)
         first: Expr = Const(0, self.top.target.index[0].dtype)
         element = self.top.value.right if isinstance(self.top.value, Binary) else None
@@ -321,9 +321,9 @@ class _Search:
             pairs = zip(element.index, start.value.index, strict=True)
             found = [there for here, there in pairs if here == Iter(column)]
             first = found[0] if len(found) == 1 else first
-        return Place(rows, first)
+        return RowPosition(rows, first)
 
-    def _place_of_element(self, one: Summed, other: Statement) -> Place:
+    def _place_of_element(self, one: Summed, other: Statement) -> RowPosition:
         """Return the row of a statement that writes elements of a sum."""
         names = _unified(one.statement.target, other.target)
         if names is None:
@@ -331,7 +331,9 @@ class _Search:
                 "PO0350", f"{other.name} stores {other.target.array} in another way", other,
                 "keep the sum in an array of its own",
             )  # fmt: skip
-        return Place(tuple(names[row] for row in one.rows), Const(0, other.target.index[0].dtype))
+        return RowPosition(
+            tuple(names[row] for row in one.rows), Const(0, other.target.index[0].dtype)
+        )
 
     def _producers(
         self,
@@ -339,7 +341,7 @@ class _Search:
         rows: tuple[str, ...],
         column: str,
         inside: set[str],
-        places: dict[str, Place],
+        places: dict[str, RowPosition],
     ) -> tuple[Statement, ...]:
         """Return the statements that make the elements of rows for the group alone, in order."""
         scop = self.scop
@@ -365,7 +367,7 @@ class _Search:
                 if maker.name in found:
                     continue
                 here = tuple(names[row] for row in own_rows)
-                places[maker.name] = Place(here, Iter(names[own_column]))
+                places[maker.name] = RowPosition(here, Iter(names[own_column]))
                 found.add(maker.name)
                 more = [one for one in loads(maker.value) if one.array != load.array]
                 left += [(one, here, names[own_column]) for one in more]
