@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from zipfile import ZipFile
 
 import pytest
 
@@ -73,6 +74,20 @@ def test_a_name_that_a_module_has_is_refused(
     import_module("polyopt.twice")
     with pytest.raises(AssertionError):
         homes_of("polyopt.twice")
+
+
+def test_names_are_read_from_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = tmp_path / "archive.zip"
+    with ZipFile(archive, "w") as made:
+        made.writestr(
+            "zipped/__init__.py",
+            "TYPE_CHECKING = False\n"
+            "if TYPE_CHECKING:\n"
+            "    from polyopt.zipped.tile import Tile as Tile\n",
+        )
+    monkeypatch.setattr("polyopt.__path__", [str(archive)])
+    import_module("polyopt.zipped")
+    assert homes_of("polyopt.zipped") == {"Tile": "polyopt.zipped.tile"}
 
 
 def _tables() -> list[Table[object]]:
