@@ -173,8 +173,9 @@ class _Host:
                 case If():
                     yield f"{pad}if ({self._text(node.condition, names)}) {{"
                     yield from self.body(node.then, names, depth + 1)
-                    yield f"{pad}}} else {{"
-                    yield from self.body(node.otherwise, names, depth + 1)
+                    if node.otherwise:
+                        yield f"{pad}}} else {{"
+                        yield from self.body(node.otherwise, names, depth + 1)
                     yield f"{pad}}}"
                 case Kernel():
                     for launch in self.program.source.launches(node.name):
