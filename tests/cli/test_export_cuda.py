@@ -6,6 +6,7 @@ The stand-in runs the threads of a launch one after the other: kernels here have
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 
 import numpy as np
@@ -78,7 +79,11 @@ static cudaError_t cudaDeviceSynchronize(void) { return 0; }
                 for (threadIdx.x = 0; threadIdx.x < (threads); threadIdx.x++) \\
                     kernel(__VA_ARGS__)
 """
-pytestmark = [pytest.mark.toolchain, pytest.mark.machine]
+pytestmark = [
+    pytest.mark.toolchain,
+    pytest.mark.machine,
+    pytest.mark.skipif(shutil.which("g++") is None, reason="no g++"),
+]
 
 
 @pytest.fixture
