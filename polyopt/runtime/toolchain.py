@@ -221,6 +221,9 @@ def environment(temporary: str | None) -> dict[str, str]:
 COMMON_FLAGS = (
     "-std=gnu11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-fPIC", "-w",
 )  # fmt: skip
+GCC_FLAGS = ("-fira-loop-pressure",)
+"""gcc moves constants of loops around into registers, and then keeps sums of the innermost one in
+memory, where these need almost all; clang has no such option."""
 WRAPPER_FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-fno-strict-aliasing", "-w")
 
 
@@ -234,7 +237,8 @@ def kernel_flags(
     fuse = "-ffp-contract=fast" if contract else "-ffp-contract=off"
     parallel = ("-fopenmp",) if openmp else ("-fopenmp-simd",)
     common = (*COMMON_FLAGS, "-O1") if quick else COMMON_FLAGS
-    return (*common, *compiler.machine, fuse, *parallel)
+    own = GCC_FLAGS if compiler.family is Family.GCC else ()
+    return (*common, *own, *compiler.machine, fuse, *parallel)
 
 
 def link_flags(*, openmp: bool) -> tuple[str, ...]:

@@ -121,6 +121,13 @@ def test_floating_point_flags():
     assert not banned & {*plain, *fused}
 
 
+@pytest.mark.parametrize("family", Family)
+def test_gcc_alone_is_asked_to_mind_the_pressure_on_registers(family):
+    compiler = toolchain.Compiler((family.value,), family, "", "", ())
+    flags = kernel_flags(compiler, openmp=False, contract=False)
+    assert ("-fira-loop-pressure" in flags) == (family is Family.GCC)
+
+
 def test_compilers_see_little_of_the_environment(monkeypatch):
     monkeypatch.setenv("CPATH", "/evil")
     monkeypatch.setenv("GCC_EXEC_PREFIX", "/evil")
