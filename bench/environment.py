@@ -19,7 +19,8 @@ from bench.process import ROOT
 
 VARIABLES = (
     "OMP_", "GOMP_", "KMP_", "OPENBLAS_", "MKL_", "BLIS_", "NUMBA_", "XLA_", "JAX_", "TORCH_",
-    "ATEN_", "POLYOPT_MACHINE", "MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD", "CFLAGS",
+    "ATEN_", "POLYOPT_MACHINE", "POLYOPT_BENCH_CLOCK", "MALLOC_", "GLIBC_TUNABLES",
+    "LD_PRELOAD", "CFLAGS",
 )  # fmt: skip
 
 

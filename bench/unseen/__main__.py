@@ -1,6 +1,7 @@
 """Compare polyopt with Numba and gcc on programs that are in no suite.
 
-In: `python -m bench.unseen [NAMES] [--threads 1,2] [--isa v3] [--dtype float32] [--json FILE]`.
+In: `python -m bench.unseen [NAMES] [--threads 1,2] [--isa v3] [--dtype float32]
+[--clock processor] [--json FILE]`.
 Out: a row for each program and number of threads, as measured; counts, geometric means, seconds
 of compiling.  The ratio is the faster peer's time over polyopt's.
 """
@@ -19,6 +20,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from bench import clock
 from bench.environment import describe
 from bench.keep import json_text, prepare_file, replace_file
 from bench.levels import LEVELS, choose
@@ -35,6 +37,7 @@ def asked(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("names", nargs="*", metavar="NAME", help="programs (default: all)")
     parser.add_argument("--threads", type=_counts, default=(1,), metavar="1,2")
     parser.add_argument("--isa", choices=list(LEVELS))
+    parser.add_argument("--clock", choices=clock.NAMES, default=clock.NAMES[0])
     parser.add_argument("--dtype", choices=["float64", "float32"], default="float64")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--wait", type=float, default=PATIENCE, metavar="SECONDS")
@@ -44,6 +47,8 @@ def asked(words: Sequence[str]) -> argparse.Namespace:
     unknown = [name for name in found.names if name not in PROGRAMS]
     if unknown:
         parser.error(f"no program {', '.join(unknown)}; there are {', '.join(PROGRAMS)}")
+    if found.clock != clock.NAMES[0] and found.threads != (1,):
+        parser.error(f"--clock {found.clock} compares one thread: --threads 1")
     return found
 
 
@@ -60,6 +65,7 @@ def main(words: Sequence[str]) -> None:
     if options.list:
         print(*PROGRAMS, sep="\n")
         return
+    clock.choose(options.clock)
     if options.isa is not None:
         choose(options.isa)
     if options.json is not None:
@@ -87,7 +93,13 @@ def main(words: Sequence[str]) -> None:
         def say(text: str) -> None:
             print(text, file=sys.stderr)
 
-        ended = Loop(chosen, "programs", one, say, patience=options.wait).run()
+        ended = Loop(
+            chosen,
+            "programs",
+            one,
+            say,
+            patience=0.0 if options.clock == "processor" else options.wait,
+        ).run()
     print(*summary(rows), sep="\n")
     if ended.note:
         print(ended.note)

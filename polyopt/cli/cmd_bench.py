@@ -115,6 +115,11 @@ class _Asked:
     help="Build everything, peers included, for a level of x86-64; default: for this processor.",
 )
 @click.option(
+    "--clock",
+    type=click.Choice(("wall", "processor")),
+    help="processor: count what a call computes, for a busy machine and --threads 1.  [wall]",
+)
+@click.option(
     "--output",
     metavar="FILE",
     type=click.Path(),
@@ -135,6 +140,7 @@ def command(
     context: click.Context,
     /,
     compare: tuple[str, str] | None,
+    clock: str | None,
     isa: str | None,
     install: str | None,
     **given: Any,  # noqa: ANN401
@@ -151,6 +157,11 @@ def command(
         context.exit(_compare(*map(Path, compare)))
     if install is not None:
         context.exit(_install(tuple(install.split(","))))
+    if clock is not None:
+        if clock == "processor" and given["threads"] != 1:
+            raise click.BadParameter(f"--clock {clock} compares one thread: --threads 1")
+        import_module("bench.clock").choose(clock)
+        given["wait"] = 0.0 if clock == "processor" else given["wait"]
     if isa is not None:
         import_module("bench.levels").choose(isa)
         require_level(processor_features)
