@@ -29,6 +29,7 @@ from polyopt.errors import (
     boundary,
     without_frames,
 )
+from polyopt.frontend.syntax.annotations import require_declared
 from polyopt.frontend.syntax.argtypes import NeedConstant
 from polyopt.ir.source import Signature
 from polyopt.runtime.check import ShapeError
@@ -39,6 +40,7 @@ from polyopt.settings import is_set
 from polyopt.specialize import (
     Fit,
     Parameters,
+    as_declared,
     as_type,
     is_type,
     plain_values,
@@ -117,17 +119,23 @@ class Kernel(Generic[P, R]):
             return plain(*args, **kwargs)
         given = self._parameters.bind(args, kwargs)
         if self._takes_apart and any(map(is_structured, given)):
+            given = as_declared(self.py_func, self._parameters, given)
             inner, values = self._structures.find(given) or self._apart(given)
             try:
                 return inner(*values)
             except PolyoptError as error:
                 raise at_definition(error, self.py_func) from None
-        values = plain_values(given, not self.options.target.is_host)
+        values = self._plain(given)
         result = self._fast(*values)
         if result is not NotImplemented:
             return restore(result, values, given)
         types = types_of(self._parameters, values, self._constants)
         return restore(self._specialized(types, values).settle(values), values, given)
+
+    def _plain(self, given: Values) -> Values:
+        """Return arguments as plain arrays, and numbers as annotations say."""
+        values = plain_values(given, not self.options.target.is_host)
+        return as_declared(self.py_func, self._parameters, values)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:  # noqa: ANN401
         """Return the method of an object whose class the kernel is written in."""
@@ -280,10 +288,12 @@ class Kernel(Generic[P, R]):
             return infer_types(self.py_func), None
         given = self._parameters.bind(args, kwargs)
         if not any(is_type(value) for value in given):
-            values = plain_values(given, not self.options.target.is_host)
+            values = self._plain(given)
             return types_of(self._parameters, values, self._constants), values
         names, defaults = self._parameters.names, self._parameters.defaults
-        return tuple(as_type(n, v, defaults) for n, v in zip(names, given, strict=True)), None
+        types = tuple(as_type(n, v, defaults) for n, v in zip(names, given, strict=True))
+        require_declared(self.py_func, names, types)
+        return types, None
 
     @boundary
     def tune(
@@ -302,7 +312,7 @@ class Kernel(Generic[P, R]):
         for a call that cannot be repeated on copies, PO0614 for a file that cannot be written.
         """
         limit = self.options.changed({"tune": seconds}).tune
-        values = plain_values(self._parameters.bind(args, kwargs))
+        values = self._plain(self._parameters.bind(args, kwargs))
         types = types_of(self._parameters, values, self._constants)
         with self._lock:
             settled = self._compiled_types(types, values)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,14 @@ from polyopt.runtime.check import check_call
 from polyopt.runtime.library import Loaded
 from polyopt.runtime.threads import warn_forked
 from polyopt.schedulefile import save_text
-from polyopt.specialize import Parameters, generality, plain_values, show_types, weak_flags
+from polyopt.specialize import (
+    Parameters,
+    as_declared,
+    generality,
+    plain_values,
+    show_types,
+    weak_flags,
+)
 from polyopt.targets import Options
 
 if TYPE_CHECKING:
@@ -66,7 +74,7 @@ class CompiledKernel:
                 if result is not NotImplemented:
                     return result
             self._require_current()
-            return self.settle(Parameters.of(self.py_func).bind(args, kwargs))
+            return self.settle(self._parameters.bind(args, kwargs))
         except PolyoptError as error:
             raise without_frames(error)  # noqa: B904 - the same error
 
@@ -115,6 +123,7 @@ class CompiledKernel:
             warn_forked()
             loaded.set_threads(1)
         plain = plain_values(values, not self.options.target.is_host)
+        plain = as_declared(self.py_func, self._parameters, plain)
         result = loaded.call(*plain)
         if result is NotImplemented:
             bound = check_call(self.signature, plain)
@@ -122,6 +131,10 @@ class CompiledKernel:
         if result is not NotImplemented:
             return restore(result, plain, values)
         raise InternalError("PO0901", "the call wrapper refused a call that fits")
+
+    @cached_property
+    def _parameters(self) -> Parameters:
+        return Parameters.of(self.py_func)
 
     @property
     def loaded(self) -> Loaded:
@@ -287,7 +300,7 @@ class CompiledKernel:
         from polyopt.bounding import bounds_of
         from polyopt.numerics.classify import outputs_of
 
-        values = plain_values(Parameters.of(self.py_func).bind(args, kwargs))
+        values = plain_values(self._parameters.bind(args, kwargs))
         errors = bounds_of(self.program, values, self.options.compiler).errors
         named = outputs_of(self.program.signature)
         return {name: errors[array] for name, array, _ in named if array in errors}
@@ -304,7 +317,7 @@ class CompiledKernel:
         from polyopt.bounding import compare_results
         from polyopt.numerics.results import named_results
 
-        values = plain_values(Parameters.of(self.py_func).bind(args, kwargs))
+        values = plain_values(self._parameters.bind(args, kwargs))
         mine, theirs = copy.deepcopy(values), copy.deepcopy(values)
         got = named_results(self.program, mine, self(*mine))
         with np.errstate(all="ignore"):

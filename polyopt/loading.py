@@ -71,7 +71,7 @@ class LoadedKernel:
             self._loaded.set_threads(1)
             result = self._loaded.call(*values)
         if result is NotImplemented:
-            check_call(self.signature, values)
+            check_call(self.signature, values, alone=True)
             raise InternalError("PO0901", "the library refused a call that fits")
         return result
 

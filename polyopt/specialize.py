@@ -1,7 +1,8 @@
 """From a call's values to the argument types a kernel is compiled for.
 
 In: a function's parameters, values or type records.  Out: one `ArgType` per parameter.
-Refuses: arguments that do not bind (PO0201), values that are no array or number (PO02xx).
+Refuses: arguments that do not bind (PO0201), values that are no array or number, or are not what
+an annotation of polyopt's says (PO02xx).
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ArgumentError
 from polyopt.frontend.arithmetic.folding import integer_text
+from polyopt.frontend.syntax.annotations import Annotation, declared, fitting, place, require
 from polyopt.frontend.syntax.argtypes import (
     ArgType,
     ArrayType,
@@ -27,7 +30,7 @@ from polyopt.frontend.syntax.argtypes import (
 from polyopt.ir.showing import show
 from polyopt.ir.source import Layout, Signature
 from polyopt.ir.types import DType
-from polyopt.runtime.check import check_call, integer_range, layouts_of
+from polyopt.runtime.check import check_call, conversion, converted, integer_range, layouts_of
 from polyopt.runtime.values import array_of, dtype_known, native_array, type_name
 
 _WEAK = {bool: DType.BOOL, int: DType.INT64, float: DType.FLOAT64, complex: DType.COMPLEX128}
@@ -99,6 +102,49 @@ def _plain(value: object) -> object:
         return value
     array = array_of(value)
     return value if array is None else array
+
+
+def as_declared(
+    func: Callable[..., object], parameters: Parameters, values: tuple[object, ...]
+) -> tuple[object, ...]:
+    """Return `values` with numbers converted to the types that polyopt's annotations say.
+
+    Only without loss, but Python's floats are rounded to narrower ones.  Arrays are not converted:
+    what a kernel writes into a copy would be lost.  None fits where it is the default.  Raises
+    `ArgumentError`: PO0207 for another element type, PO0208 for another rank, PO0206 and PO0215
+    for something else.
+    """
+    notes = declared(func)
+    if not notes:
+        return values
+    given = dict(zip(parameters.names, values, strict=True))
+    for name in given:
+        is_default = given[name] is None and parameters.defaults.get(name, 0) is None
+        if name in notes and not is_default:
+            try:
+                given[name] = _converted(name, given[name], notes[name])
+            except ArgumentError as error:
+                place(error, func, name)
+                raise
+    return tuple(given.values())
+
+
+def _converted(name: str, value: object, note: Annotation) -> object:
+    if note.dims is None:
+        number = converted(name, note.dtype, value, f"its annotation `{note!r}` says")
+        plain = _PYTHON.get(note.dtype) if type(value) in _WEAK else None
+        return number if plain is None else plain(number)
+    kind = array_type(name, value)
+    if kind.rank != len(note.dims):
+        change = f"pass an array of rank {len(note.dims)}"
+    else:
+        change = conversion(name, kind.dtype, note.dtype)
+    hint = f"{change}, or annotate it so: `{name}: {fitting(kind, note)!r}`"
+    require(f"`{name}` is of type", kind, note, hint)
+    return value
+
+
+_PYTHON: dict[DType, Callable[[Any], object]] = {dtype: kind for kind, dtype in _WEAK.items()}
 
 
 def types_of(
@@ -260,8 +306,6 @@ def _show(kind: ArgType) -> str:
 
 def is_type(value: object) -> bool:
     """Tell whether an argument of `compile` is a type."""
-    from polyopt.frontend.syntax.annotations import Annotation
-
     return isinstance(value, ArrayType | ScalarType | ConstType | Annotation | type)
 
 

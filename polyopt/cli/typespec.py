@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from polyopt.errors import UsageError
+from polyopt.frontend.syntax.annotations import require_declared
 from polyopt.frontend.syntax.argtypes import ArgType, ArrayType, ConstType, ScalarType
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
@@ -32,7 +33,9 @@ def parse_types(text: str, func: Callable[..., Any]) -> tuple[ArgType, ...]:
             f"{', '.join(names)}",
             hint=_EXAMPLE,
         )
-    return tuple(_parse(item.strip()) for item in items)
+    found = tuple(_parse(item.strip()) for item in items)
+    require_declared(func, names, found)
+    return found
 
 
 def _items(text: str) -> list[str]:

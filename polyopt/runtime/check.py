@@ -70,8 +70,11 @@ class Bound:
     shapes: Mapping[str, tuple[int, ...]]
 
 
-def check_call(signature: Signature, values: Sequence[object]) -> Bound:
-    """Return the call's values by name; raises `ArgumentError` (`ShapeError` for shapes)."""
+def check_call(signature: Signature, values: Sequence[object], *, alone: bool = False) -> Bound:
+    """Return the call's values by name; raises `ArgumentError` (`ShapeError` for shapes).
+
+    `alone`: there is no function behind the kernel that other types could be compiled from.
+    """
     if len(values) != len(signature.arguments):
         raise ArgumentError(
             "PO0201",
@@ -83,11 +86,13 @@ def check_call(signature: Signature, values: Sequence[object]) -> Bound:
     for argument, value in zip(signature.arguments, values, strict=True):
         match argument:
             case ArrayArg():
-                arrays[argument.array] = _array(argument, value)
+                arrays[argument.array] = _array(argument, value, alone)
             case ScalarArg():
-                symbols[argument.symbol] = _number(argument, value)
+                symbols[argument.symbol] = converted(
+                    argument.name, argument.dtype, value, _MADE, _others(alone, "types")
+                )
             case ConstArg():
-                _constant(argument, value)
+                _constant(argument, value, alone)
             case _:
                 assert_never(argument)
     sizes = _sizes(signature, arrays, symbols)
@@ -125,7 +130,20 @@ def _check_limits(
             )
 
 
-def _array(argument: ArrayArg, value: object) -> AnyArray:
+def _others(alone: bool, what: str) -> str:
+    """Return the end of a hint: what else to do where there is a function to compile again."""
+    return "" if alone else f", or call the kernel itself: it compiles for the {what} it meets"
+
+
+def conversion(name: str, found: DType, dtype: DType, written: bool = True) -> str:
+    """Return the hint that makes an array of type `dtype`; a copy of a written one is kept."""
+    made = f"{name}.astype({dtype.spelled})"
+    if found.is_complex and not dtype.is_complex:
+        made = f"{name}.real.astype({dtype.spelled})"
+    return f"convert it before the call: `{name} = {made}`" if written else f"pass `{made}`"
+
+
+def _array(argument: ArrayArg, value: object, alone: bool) -> AnyArray:
     array = native_array(argument.name, value, argument.loc)
     found = dtype_known(argument.name, array.dtype, argument.loc)
     name, loc = argument.name, argument.loc
@@ -135,15 +153,15 @@ def _array(argument: ArrayArg, value: object) -> AnyArray:
             f"`{name}` has {array.ndim} dimensions, this kernel was compiled for "
             f"{len(argument.shape)}",
             loc=loc,
-            hint="call the kernel itself: it compiles for the ranks it meets",
+            hint=f"pass an array of rank {len(argument.shape)}{_others(alone, 'ranks')}",
         )
     if found is not argument.dtype:
         raise ArgumentError(
             "PO0207",
             f"`{name}` is an array of {found}, this kernel was compiled for {argument.dtype}",
             loc=loc,
-            hint=f"pass `{name}.astype({argument.dtype.spelled})`, or call the kernel itself: "
-            "it compiles for the types it meets",
+            hint=conversion(name, found, argument.dtype, argument.written)
+            + _others(alone, "types"),
         )
     if argument.written and not array.flags.writeable:
         raise ArgumentError(
@@ -152,11 +170,11 @@ def _array(argument: ArrayArg, value: object) -> AnyArray:
             loc=loc,
             hint=f"pass a copy: `{name}.copy()`",
         )
-    _check_memory(argument, array)
+    _check_memory(argument, array, alone)
     return array
 
 
-def _check_memory(argument: ArrayArg, array: AnyArray) -> None:
+def _check_memory(argument: ArrayArg, array: AnyArray, alone: bool) -> None:
     name, loc, item = argument.name, argument.loc, array.itemsize
     strides = [s for s, n in zip(array.strides, array.shape, strict=True) if n > 1]
     if array.size and (not array.flags.aligned or any(s % item for s in strides)):
@@ -181,8 +199,12 @@ def _check_memory(argument: ArrayArg, array: AnyArray) -> None:
             f"`{name}` has strides {array.strides}, this kernel was compiled for "
             f"{wanted.get(argument.layout, 'any strides')}",
             loc=loc,
-            hint=f"pass `np.ascontiguousarray({name})`, or call the kernel itself: "
-            "it compiles for the layouts it meets",
+            hint=(
+                f"copy it before the call: `{name} = np.ascontiguousarray({name})`"
+                if argument.written
+                else f"pass `np.ascontiguousarray({name})`"
+            )
+            + _others(alone, "layouts"),
         )
 
 
@@ -195,15 +217,21 @@ def layouts_of(array: AnyArray) -> tuple[Layout, ...]:
     return (Layout.STRIDED,)
 
 
-def _number(argument: ScalarArg, value: object) -> object:
-    """Return `value` as the NumPy scalar the kernel takes, if no information is lost."""
-    name, dtype = argument.name, argument.dtype
+_MADE = "this kernel was compiled for"
+
+
+def converted(name: str, dtype: DType, value: object, says: str, others: str = "") -> object:
+    """Return `value` as the NumPy scalar of type `dtype`, if no information is lost.
+
+    Python's floats fit every floating type.  Raises `ArgumentError` PO0207, PO0215; `says` and
+    `others` are parts of its message: what asks for the type, what else to do.
+    """
     array = array_of(value)
     if array is not None and array.ndim > 0:
         raise ArgumentError(
             "PO0215",
-            f"`{name}` is an array of {array.ndim} dimensions, the kernel takes a number",
-            hint="call the kernel itself: it compiles for the types it meets",
+            f"`{name}` is an array of rank {array.ndim}, {says} {dtype}",
+            hint=f"pass one of its elements: `{name}[{', '.join('0' * array.ndim)}]`{others}",
         )
     if array is not None:
         value = array[()]
@@ -218,11 +246,21 @@ def _number(argument: ScalarArg, value: object) -> object:
     if not _takes(dtype, value):
         raise ArgumentError(
             "PO0207",
-            f"`{name}` is {text}, this kernel was compiled for {dtype}",
-            hint=f"pass a number of type {dtype}, or call the kernel itself: "
-            "it compiles for the types it meets",
+            f"`{name}` is {text}, {says} {dtype}",
+            hint=f"{_number_hint(name, dtype, value)}{others}",
         )
     return dtype.numpy.type(value)
+
+
+def _number_hint(name: str, dtype: DType, value: object) -> str:
+    """Return the hint for a number that does not fit `dtype` without loss."""
+    if isinstance(value, complex | np.complexfloating) and not dtype.is_complex:
+        return f"pass its real part: `{dtype.spelled}({name}.real)`"
+    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if is_integer and dtype.is_integer:
+        least, most = integer_range(dtype)
+        return f"pass an integer from {least} to {most}"
+    return f"convert it: `{dtype.spelled}({name})`"
 
 
 _DIGITS = {
@@ -252,13 +290,13 @@ def _takes(dtype: DType, value: object) -> bool:
     return isinstance(value, np.generic) and np.can_cast(value.dtype, dtype.numpy, "safe")
 
 
-def _constant(argument: ConstArg, value: object) -> None:
+def _constant(argument: ConstArg, value: object, alone: bool) -> None:
     plain = value.item() if isinstance(value, np.generic) else value
     if type(plain) is not type(argument.value) or plain != argument.value:
         raise ArgumentError(
             "PO0213",
             f"`{argument.name}` is {value!r}, this kernel was compiled for {argument.value!r}",
-            hint="call the kernel itself: it compiles for the values it meets",
+            hint=f"pass {argument.value!r}{_others(alone, 'values')}",
         )
 
 

@@ -63,6 +63,7 @@ from polyopt.ir.program import Program
 from polyopt.ir.scop import Role
 from polyopt.ir.source import (
     Argument,
+    ArrayArg,
     Computed,
     ConstArg,
     IntegerOf,
@@ -92,7 +93,9 @@ def build(
     facts = Facts(recording or Recording(func), counts_from_end)
     function, typed = _typed(func, types, facts)
     b, returned = _settled(function, typed, types, facts)
-    return _program(b, function, typed, returned)
+    program = _program(b, function, typed, returned)
+    _require_result(function, program.signature)
+    return program
 
 
 def undecided(func: Callable[..., object], types: tuple[ArgType, ...]) -> Undecided:
@@ -223,7 +226,7 @@ def _learn_annotations(function: PyFunction, types: dict[str, ArgType], facts: F
     named: dict[str, Expr] = {name: Param(name) for name in types if _is_size_argument(types[name])}
     late: list[tuple[Expr, ast.expr]] = []
     for name, note in function.annotations.items():
-        if not isinstance(note, Annotation) or note.dims is None:
+        if not isinstance(note, Annotation) or note.dims is None or name not in types:
             continue
         known = known_dims(types[name])
         for dim, text in enumerate(note.dims[: len(known)]):
@@ -241,6 +244,32 @@ def _learn_annotations(function: PyFunction, types: dict[str, ArgType], facts: F
         value = _dimension(tree, named)
         if value is not None:
             _make_equal(facts, facts.resolve(size), facts.resolve(clipped(value)))
+
+
+def _require_result(function: PyFunction, signature: Signature) -> None:
+    """Require the element type and the rank that the result's annotation says (PO0178)."""
+    note = function.annotations.get("return")
+    if not isinstance(note, Annotation):
+        return
+    made = {
+        array.array: (array.dtype, len(array.shape))
+        for array in (*signature.arguments, *signature.outputs)
+        if isinstance(array, ArrayArg | OutputArray)
+    }
+    found = [made[result.array] for result in signature.results]
+    asked = (note.dtype, len(note.dims or ()))
+    if not signature.returns_tuple and found == [asked]:
+        return
+    hint = "leave the annotation of the result out"
+    if len(found) == 1 and not signature.returns_tuple:
+        dtype, rank = found[0]
+        dims = note.dims if note.dims and len(note.dims) == rank else (":",) * rank
+        fits = Annotation(dtype, dims if rank else None)
+        shown, hint = f"`{fits!r}`", f"annotate what it returns: `-> {fits!r}`"
+    else:
+        shown = f"{len(found)} values" if found else "nothing"
+    message = f"`{function.name}` returns {shown}, its annotation says `{note!r}`"
+    refuse("PO0178", message, function.definition, hint)
 
 
 def _is_size_argument(kind: ArgType) -> bool:

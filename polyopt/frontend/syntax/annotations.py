@@ -1,12 +1,20 @@
 """Annotations for arguments: `po.f64["N,M"]` is a matrix of float64, `po.f64` a number.
 
-In: an element type subscripted by dimension names, numbers or slices.  Out: `Annotation` records.
-Refuses: nothing; names are documentation, only their count and the dimension "1" have a meaning.
+In: an element type subscripted by dimension names, numbers or slices; a function.  Out:
+`Annotation` records; what the annotations of a function say.
+Refuses: types that are not what annotations say (PO0207, PO0208, PO0215).
 """
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Annotated, get_args, get_origin
+
 from polyopt.dataclass import dataclass, replace
+from polyopt.errors import ArgumentError
+from polyopt.frontend.syntax.argtypes import ArgType, ArrayType, ScalarType
 from polyopt.ir.types import DType
 
 
@@ -33,7 +41,7 @@ class Annotation:
 
     def __repr__(self) -> str:
         dims = "" if self.dims is None else f'["{",".join(self.dims)}"]'
-        return f"po.{self.dtype.short_name}{dims}"
+        return f"po.{'bool_' if self.dtype is DType.BOOL else self.dtype.short_name}{dims}"
 
     def __str__(self) -> str:
         name = self.dtype.short_name
@@ -55,3 +63,83 @@ f32 = Annotation(DType.FLOAT32)
 f64 = Annotation(DType.FLOAT64)
 c64 = Annotation(DType.COMPLEX64)
 c128 = Annotation(DType.COMPLEX128)
+
+
+def annotations_of(func: Callable[..., object]) -> dict[str, object]:
+    """Return name -> annotation, of parameters and of the result ("return").
+
+    Aliases and `Annotated` are resolved.  Annotations that cannot be evaluated say nothing.
+    """
+    if not getattr(func, "__annotations__", None):
+        return {}
+    try:
+        found = inspect.get_annotations(func, eval_str=True)
+    except Exception:
+        return {}
+    return {name: _plain(note) for name, note in found.items()}
+
+
+@lru_cache(maxsize=512)
+def declared(func: Callable[..., object]) -> Mapping[str, Annotation]:
+    """Return name -> annotation, of those that are polyopt's: they say what every call passes."""
+    found = annotations_of(func).items()
+    return {name: note for name, note in found if isinstance(note, Annotation)}
+
+
+def _plain(note: object) -> object:
+    """Return what an alias or `Annotated[np.ndarray, po.f64["N"]]` says: ours, or else the type.
+
+    `NDArray[…]` is an alias by the `type` statement since NumPy 2.5.
+    """
+    origin = get_origin(note)
+    if origin is not None and hasattr(origin, "__value__"):
+        return _plain(origin.__value__[get_args(note)])
+    if hasattr(note, "__value__"):
+        return _plain(note.__value__)
+    if origin is not Annotated:
+        return note
+    kind, *others = get_args(note)
+    return next((other for other in others if isinstance(other, Annotation)), kind)
+
+
+def require_declared(
+    func: Callable[..., object], names: Sequence[str], types: Sequence[ArgType]
+) -> None:
+    """Require of types that are given what annotations say; raises as `as_declared` does."""
+    notes = declared(func)
+    for name, kind in zip(names, types, strict=True):
+        if name in notes and isinstance(kind, ArrayType | ScalarType):
+            note = notes[name]
+            hint = f"give the type `{note}`, or annotate it so: `{name}: {fitting(kind, note)!r}`"
+            try:
+                require(f"the type given for `{name}` is", kind, note, hint)
+            except ArgumentError as error:
+                place(error, func, name)
+                raise
+
+
+def require(subject: str, kind: ArrayType | ScalarType, note: Annotation, hint: str) -> None:
+    """Require an element type and a rank; raises `ArgumentError` PO0207, PO0208, PO0215."""
+    rank = kind.rank if isinstance(kind, ArrayType) else 0
+    asked = len(note.dims or ())
+    if kind.dtype is note.dtype and rank == asked:
+        return
+    found = fitting(kind, note)
+    code = "PO0207" if rank == asked else "PO0208" if rank and asked else "PO0215"
+    raise ArgumentError(code, f"{subject} `{found!r}`, its annotation says `{note!r}`", hint=hint)
+
+
+def fitting(kind: ArrayType | ScalarType, note: Annotation) -> Annotation:
+    """Return the annotation for a type, with the dimensions of `note` if it has as many."""
+    if isinstance(kind, ScalarType):
+        return Annotation(kind.dtype)
+    known = note.dims if note.dims is not None and len(note.dims) == kind.rank else None
+    return Annotation(kind.dtype, known or (":",) * kind.rank)
+
+
+def place(error: ArgumentError, func: Callable[..., object], name: str) -> None:
+    """Say in which parameter's annotation the reason for an error is."""
+    from polyopt.frontend.syntax.type_inference import argument_loc
+
+    if error.loc is None:
+        error.loc = argument_loc(func, name)

@@ -10,13 +10,13 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 import numpy as np
 
 from polyopt.errors import Loc, UsageError
 from polyopt.frontend.integers.affine_integers import negated
-from polyopt.frontend.syntax.annotations import Annotation
+from polyopt.frontend.syntax.annotations import Annotation, annotations_of, declared
 from polyopt.frontend.syntax.argtypes import (
     ArgType,
     ArrayType,
@@ -50,7 +50,7 @@ def infer_types(func: Callable[..., object]) -> tuple[ArgType, ...]:
             f"the source of `{name}` is not at hand",
             hint="define it with `def` in a file",
         )
-    annotations = _annotations(func)
+    annotations = annotations_of(func)
     ranks = {name: rank for name, note in annotations.items() if (rank := _annotated_rank(note))}
     usage = read_usage(definition, getattr(func, "__globals__", {}), ranks)
     parameters = inspect.signature(func).parameters.values()
@@ -59,38 +59,11 @@ def infer_types(func: Callable[..., object]) -> tuple[ArgType, ...]:
     return tuple(found.values())
 
 
-def _annotations(func: Callable[..., object]) -> dict[str, object]:
-    try:
-        found = inspect.get_annotations(func, eval_str=True)
-    except Exception:  # an annotation that cannot be evaluated says nothing
-        return {}
-    return {name: _plain(note) for name, note in found.items()}
-
-
 def annotated_dims(func: Callable[..., object]) -> dict[str, tuple[str, ...]]:
     """Return parameter -> the text of each dimension that its annotation has."""
-    notes = _annotations(func)
+    notes = declared(func)
     found = {name: notes.get(name) for name in inspect.signature(func).parameters}
-    return {
-        name: (note.dims or ()) if isinstance(note, Annotation) else ()
-        for name, note in found.items()
-    }
-
-
-def _plain(note: object) -> object:
-    """Return what an alias or `Annotated[np.ndarray, po.f64["N"]]` says: ours, or else the type.
-
-    `NDArray[…]` is an alias by the `type` statement since NumPy 2.5.
-    """
-    origin = get_origin(note)
-    if origin is not None and hasattr(origin, "__value__"):
-        return _plain(origin.__value__[get_args(note)])
-    if hasattr(note, "__value__"):
-        return _plain(note.__value__)
-    if origin is not Annotated:
-        return note
-    kind, *others = get_args(note)
-    return next((other for other in others if isinstance(other, Annotation)), kind)
+    return {name: () if note is None else note.dims or () for name, note in found.items()}
 
 
 def _annotated_rank(annotation: object) -> int:

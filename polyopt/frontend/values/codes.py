@@ -68,6 +68,7 @@ CODES: dict[str, str] = {
     "PO0175": "at call: a loop must run because its variables are used afterwards",
     "PO0176": "at call: an integer does not fit the element type",
     "PO0177": "at call: an assertion does not hold, or a `raise` is reached",
+    "PO0178": "the result is not what its annotation says",
     "PO0180": "the function, or a constant in it, is too large",
     "PO0183": "an operation without a derivative",
     "PO0184": "the result to differentiate is no floating-point number",

@@ -39,14 +39,16 @@ CALL: dict[str, Entry] = {
         "elements a value with `.filled`",
     ),
     "PO0207": Entry(
-        "another element type than the kernel was compiled for",
-        "compiled(a.astype(np.float32)), compiled for float64",
-        "call the kernel itself, which compiles for new types, or convert the array",
+        "another element type than the kernel was compiled for, or than an annotation says",
+        "compiled(a.astype(np.float32)), compiled for float64\n"
+        'kernel(a.astype(np.float32)), of a function with `a: po.f64["N"]`',
+        "convert the array before the call, annotate what is passed, or leave the annotation out: "
+        "kernels without annotations compile for new types",
     ),
     "PO0208": Entry(
-        "another rank than the kernel was compiled for",
+        "another rank than the kernel was compiled for, or than an annotation says",
         "compiled(matrix), compiled for vectors",
-        "call the kernel itself, which compiles for new types",
+        "call the kernel itself, which compiles for new types, or annotate what is passed",
     ),
     "PO0209": Entry(
         "another memory layout than the kernel was compiled for",

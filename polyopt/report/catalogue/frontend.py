@@ -289,6 +289,11 @@ FRONTEND: dict[str, Entry] = {
         "assert n > 2, called with n = 1",
         "pass values that fulfil the condition",
     ),
+    "PO0178": Entry(
+        "the result has another element type or rank than its annotation says",
+        'def scaled(x: po.f32["N"]) -> po.f64["N"]: return 2.0 * x',
+        "annotate what is returned, or convert it with `.astype`",
+    ),
     "PO0180": Entry(
         "the function, or a constant in it, is too large",
         "a function that unrolls to thousands of statements",
