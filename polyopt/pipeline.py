@@ -328,7 +328,7 @@ def with_mode(program: Program, options: Options) -> Program:
         program = schedule.deferred_divisions.with_deferred_divisions(program)
         program = schedule.inplace.with_sums_in_place(schedule.powers.with_products(program))
         program = schedule.reciprocals.with_reciprocals(schedule.scales.with_scaled_rows(program))
-    program = schedule.running_sums.with_carried_sums(program)
+    program = schedule.carried_sums.with_carried_sums(program)
     program = schedule.fusible_products.with_fusible_products(program)
     rounds = options.fp is FpMode.FAST and not is_c
     return schedule.reductions.rounding(program) if rounds else program

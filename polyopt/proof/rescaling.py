@@ -22,7 +22,18 @@ from polyopt.ir.parameters import joined
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Access, Role, Scop, Statement
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
-from polyopt.proof.exponentials import difference, function_of, is_factor, is_other_shift, renamed
+from polyopt.proof.exponentials import (
+    difference,
+    exponent,
+    function_in,
+    function_of,
+    is_factor,
+    is_maximum_of,
+    is_same,
+    renamed,
+    shifted_sums,
+    stored_exponentials,
+)
 from polyopt.proof.source import Clock, producers
 
 _DONE = "$done"
@@ -72,7 +83,7 @@ class _Check:
     def __init__(self, before: Scop, after: Scop) -> None:
         self.before, self.after = before, after
         olds = {s.name: s for s in before.statements}
-        self.kept = [s for s in after.statements if s.name in olds and _same(olds[s.name], s)]
+        self.kept = [s for s in after.statements if s.name in olds and is_same(olds[s.name], s)]
         self.sums = [s for s in after.statements if s.name in olds and s not in self.kept]
         self.new = [s for s in after.statements if s.name not in olds]
         self.olds = olds
@@ -89,41 +100,50 @@ class _Check:
             own = self.known.get(array.name)
             if array != own and (own is not None or array.role is not Role.TEMP):
                 raise Refuted(f"{array.name} is another array")
-        weights = self._weights()
+        weights = stored_exponentials(before.statements, self.new, self.known)
+        shifts = shifted_sums(self.sums, self.olds, self.known)
+        if not weights and not shifts:
+            raise Refuted("no exponentials are below a maximum so far")
         gone = set(self.olds) - {s.name for s in after.statements}
         if gone - {one.name for one, _ in weights.values()}:
             raise Refuted(f"{min(gone)} does not run")
         for old, new in weights.values():
-            self._check_group(old, new)
-        self._check_order(weights)
+            self._check_stored(old, new)
+        for name, arrays in shifts.items():
+            self._check_shifted(self.olds[name], after.statement(name), *arrays)
+        self._check_order(weights, shifts)
 
     # -- forms --------------------------------------------------------------------------------
 
-    def _weights(self) -> dict[str, tuple[Statement, Statement]]:
-        """Return, for each new array of exponentials, the source's statement and the new one."""
-        found: dict[str, tuple[Statement, Statement]] = {}
-        for new in self.new:
-            parts = difference(new.value)
-            if parts is None or parts[1].array in self.known or parts[0].array not in self.known:
-                continue
-            for old in self.before.statements:
-                if is_other_shift(old, new):
-                    found[new.target.array] = old, new
-        if not found:
-            raise Refuted("no exponentials are below a maximum so far")
-        return found
+    def _check_shifted(self, was: Statement, total: Statement, run: str, top: str) -> None:
+        """Check one maximum, and a sum whose terms compute the exponentials below it."""
+        stage, factors = self._check_group(was, total, run, top)
+        self._check_sum(was, total, top, run)
+        self._check_chain(total, stage, factors)
 
-    def _check_group(self, old: Statement, new: Statement) -> None:
-        """Check one maximum, its exponentials, and the sums of products with them."""
+    def _check_group(
+        self, old: Statement, new: Statement, run: str, top: str
+    ) -> tuple[isl.UnionMap, dict[str, _Shift]]:
+        """Check a maximum and the exponentials below it that two statements compute.
+
+        Return { instance of `new` -> shift } and the factors between shifts.
+        """
+        parts, source = exponent(new.value, run), exponent(old.value, top)
+        if parts is None or source is None or parts[0].array != source[0].array:
+            raise Refuted(f"{new.name} computes other exponentials")
+        self._check_maximum(old, top, source[0].array)
+        shifts = self._shifts(run, top)
+        factors = self._factors(run, top, function_in(old.value, top), shifts)
+        stage = self._stage(new, run, shifts)
+        self._check_above(new, stage, run, top, old)
+        return stage, factors
+
+    def _check_stored(self, old: Statement, new: Statement) -> None:
+        """Check stored exponentials and the sums of products with them."""
         parts, source = difference(new.value), difference(old.value)
         assert parts is not None
         assert source is not None
-        run, top, func = parts[1].array, source[1].array, function_of(old.value)
-        self._check_maximum(old, top)
-        shifts = self._shifts(run, top)
-        factors = self._factors(run, top, func, shifts)
-        stage = self._stage(new, run, shifts)
-        self._check_above(new, stage, run, top, old)
+        stage, factors = self._check_group(old, new, parts[1].array, source[1].array)
         weights = new.target.array
         writers = [s for s in self.after.statements if s.target.array == weights]
         if writers != [new] or not new.write.relation.is_injective() or new.guard is not None:
@@ -137,9 +157,12 @@ class _Check:
             self._check_chain(total, here, factors)
 
     def _check_sum(self, was: Statement, now: Statement, old: str, new: str) -> None:
-        """Check that a sum adds the same products, of the new exponentials."""
+        """Check that a sum adds the same products, of exponentials below another maximum.
+
+        `new` is the array that the terms read in place of the source's `old`.
+        """
         back = rewrite(now.value, lambda e: renamed(e, {new: old}))
-        if not (_same(was, replace(now, value=back)) and was.is_reassociable):
+        if not (is_same(was, replace(now, value=back)) and was.is_reassociable):
             raise Refuted(f"{now.name} does not add the terms of the source")
         if was.reduction is None or not was.reduction.carried:
             raise Refuted(f"the program does not allow {now.name} to be carried")
@@ -225,25 +248,21 @@ class _Check:
 
     # -- the maximum --------------------------------------------------------------------------
 
-    def _check_maximum(self, old: Statement, top: str) -> None:
+    def _check_maximum(self, old: Statement, top: str, elements: str) -> None:
         """Check that the source's exponentials are below the maximum of the same elements."""
         self._check_complete(old, top, self.before)
-        parts = difference(old.value)
-        assert parts is not None
         writers = [s for s in self.before.statements if s.target.array == top]
+        updates = [s for s in writers if is_maximum_of(s, elements)]
         for one in writers:
-            match one.value:
-                case Load(array=array) if array == parts[0].array:
-                    pass
-                case Binary(op=BinaryOp.MAX, left=left, right=Load(array=array)):
-                    if left != one.target or array != parts[0].array:
-                        raise Refuted(f"{top} is not a maximum of {parts[0].array}")
-                case Const(value=value) if value == -math.inf:
-                    pass
-                case _:
-                    raise Refuted(f"{top} is not a maximum of {parts[0].array}")
             if one.guard is not None or not one.write.exact:
                 raise Refuted(f"{one.name} may leave {top} as it was")
+            if one not in updates and (
+                any(a.array == top for a in one.reads)
+                or not self._ordered(
+                    self.before, [s.write for s in updates], [one.write]
+                ).is_empty()
+            ):
+                raise Refuted(f"{top} is not a maximum of {elements}")
 
     def _check_complete(self, reader: Statement, top: str, scop: Scop | None = None) -> None:
         """Check that nothing changes the maximum after `reader` has read it."""
@@ -257,7 +276,7 @@ class _Check:
         self, new: Statement, stage: isl.UnionMap, run: str, top: str, old: Statement
     ) -> None:
         """Check that each exponential is of an element that its shift is at least."""
-        parts = difference(new.value)
+        parts = exponent(new.value, run)
         assert parts is not None
         elements = parts[0].array
         covered = isl.UnionMap.empty(self.space)  # shift -> elements
@@ -265,9 +284,10 @@ class _Check:
             reads = [a for a in raised.reads if a.array == top]
             for one in (s for s in self.after.statements if s.target.array == top):
                 earlier = self._ordered(self.after, [one.write], reads)
-                below = self._union(a for a in one.reads if a.array == elements)
+                below = self._below(one, elements)
                 covered = covered.union(earlier.reverse().apply_range(below))
-        mine = self._union(a for a in new.reads if a.array == elements)
+        own = (elements, parts[0].index)
+        mine = self._union(a for a in new.reads if (a.array, a.index) == own)
         if not mine.is_subset(stage.apply_range(covered)):
             raise Refuted(f"{new.name} may be above the maximum so far")
         for scop, reader in ((self.before, old), (self.after, new)):
@@ -277,6 +297,20 @@ class _Check:
             for maker in makers:
                 if not self._ordered(scop, reads, [maker.write]).is_empty():
                     raise Refuted(f"{maker.name} changes {elements} after its maximum was taken")
+
+    def _below(self, one: Statement, elements: str, copies: int = 2) -> isl.UnionMap:
+        """Return { instance -> elements that its result is at least }, through some copies."""
+        none = isl.UnionMap.empty(self.space)
+        is_copy = isinstance(one.value, Load)
+        if one.guard is not None or not (is_copy or is_maximum_of(one, elements)):
+            return none
+        found = self._union(a for a in one.reads if a.array == elements)
+        if isinstance(one.value, Load) and one.value.array != elements and copies:
+            writers = [s for s in self.after.statements if s.target.array == one.value.array]
+            below = joined(none, (self._below(s, elements, copies - 1) for s in writers))
+            made = self._last_writes(one, one.value.array).reverse()
+            found = found.union(made.apply_range(below))
+        return found
 
     # -- sums ---------------------------------------------------------------------------------
 
@@ -352,7 +386,11 @@ class _Check:
 
     # -- order --------------------------------------------------------------------------------
 
-    def _check_order(self, weights: Mapping[str, tuple[Statement, Statement]]) -> None:
+    def _check_order(
+        self,
+        weights: Mapping[str, tuple[Statement, Statement]],
+        shifts: Mapping[str, tuple[str, str]],
+    ) -> None:
         """Check that accesses to one element keep their order, and that all else has its form."""
         news = {new.name: old for old, new in weights.values()}
         summed = {s.target.array for s in self.sums}
@@ -361,11 +399,13 @@ class _Check:
             if one.target.array not in summed | carried:
                 raise Refuted(f"{one.name} changes {one.target.array}")
         for total in self.sums:
-            if not any(a.array in weights for a in total.reads):
+            if total.name not in shifts and not any(a.array in weights for a in total.reads):
                 raise Refuted(f"{total.name} is another statement")
         stored = {old.target.array: new.target.array for old, new in weights.values()}
         pairs = [_Pair(self.olds[s.name], s, {}) for s in self.kept]
-        pairs += [_Pair(self.olds[s.name], s, stored) for s in self.sums]
+        for total in self.sums:
+            arrays = {shifts[total.name][1]: ""} if total.name in shifts else stored
+            pairs.append(_Pair(self.olds[total.name], total, arrays))
         for name, old in news.items():
             shift = difference(old.value)
             assert shift is not None
@@ -433,16 +473,6 @@ def _bare(pairs: isl.UnionMap) -> isl.UnionMap:
         named = part.set_tuple_name(isl.dim_type.in_, "a").set_tuple_name(isl.dim_type.out, "b")
         found = found.union(isl.UnionMap.from_map(named))
     return found
-
-
-def _same(one: Statement, two: Statement) -> bool:
-    """Tell whether two statements compute the same."""
-    return (
-        one.iters == two.iters
-        and (one.target, one.value, one.guard) == (two.target, two.value, two.guard)
-        and (one.reduction, one.regroups) == (two.reduction, two.regroups)
-        and bool(one.domain.is_equal(two.domain))
-    )
 
 
 def _instances(statement: Statement) -> isl.UnionSet:

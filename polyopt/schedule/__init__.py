@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
+    from polyopt.schedule import carried_sums as carried_sums
     from polyopt.schedule import data as data
     from polyopt.schedule import deferred_divisions as deferred_divisions
     from polyopt.schedule import float32_functions as float32_functions
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from polyopt.schedule import reductions as reductions
     from polyopt.schedule import refusal as refusal
     from polyopt.schedule import regions as regions
-    from polyopt.schedule import running_sums as running_sums
     from polyopt.schedule import scales as scales
     from polyopt.schedule import source_order as source_order
     from polyopt.schedule import speculation as speculation

@@ -56,6 +56,14 @@ def privatize(scop: Scop) -> Scop:
     return scop
 
 
+def with_cells(scop: Scop) -> Scop:
+    """Return `scop` with its scalar temporaries expanded wherever dataflow allows."""
+    for array in scop.arrays:
+        if array.role is Role.TEMP and not array.shape:
+            scop = _expand(scop, array) or scop
+    return scop
+
+
 def _touching(scop: Scop, array: str) -> tuple[list[Statement], list[Statement]]:
     writers = [s for s in scop.statements if s.target.array == array]
     readers = [s for s in scop.statements if any(a.array == array for a in s.reads)]

@@ -1,18 +1,18 @@
 """Find maxima of rows with the sums of exponentials below them, by the dataflow of statements.
 
-In: a Scop, the statement of a maximum.  Out: the exponentials `f(x[r, j] - m[r])`, the sums of
-products with them, the statements that make `x` block by block.
+In: a Scop, the statement of a maximum.  Out: the sums of products with exponentials
+`f(x[r, j] - m[r])`, which are stored in an array or are part of the terms; the statements that make
+`x` block by block.
 Refuses: maxima in a fixed order (PO0348), without exponentials of one form (PO0349), or without
 sums whose order is open and that begin at zero (PO0350).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.ir.budget import optional
+from polyopt.ir.choice import chosen
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -22,11 +22,11 @@ from polyopt.ir.expr import (
     Iter,
     Load,
     MathFunc,
+    Select,
     loads,
     rewrite,
     walk,
 )
-from polyopt.ir.program import Program
 from polyopt.ir.scop import Role, Scop, Statement
 
 LAWS = (MathFunc.EXP, MathFunc.EXP2)
@@ -51,28 +51,32 @@ class RowPosition:
 
 @dataclass(frozen=True, eq=False)
 class Summed:
-    """A sum of products with the exponentials; `free`: its loops besides the row and the column."""
+    """A sum of products with exponentials; `free`: its loops besides the row and the column.
+
+    `is_inline`: its terms compute the exponentials, which are not read from an array.
+    """
 
     statement: Statement
     start: Statement
     rows: tuple[str, ...]
     column: str
     free: tuple[str, ...]
+    is_inline: bool
 
 
 @dataclass(frozen=True, eq=False)
 class RunningSums:
     """A maximum and what is computed from it.
 
-    `start` sets the maximum before `top` updates it.  `producers` make the elements of the rows and
-    are read by nothing else, in order; `finals` change the sums after they are complete.
-    `is_consumed`: nothing but the sums reads the exponentials.  `places` has all statements but the
-    exponential.
+    `start` sets the maximum before `top` updates it.  `exponential` stores exponentials for sums
+    that read them.  `producers` make the elements of the rows and are read by nothing else, in
+    order; `finals` change the sums after they are complete.
+    `is_consumed`: nothing but the sums reads the stored exponentials.
     """
 
     top: Statement
     start: Statement | None
-    exponential: Statement
+    exponential: Statement | None
     func: MathFunc
     sums: tuple[Summed, ...]
     producers: tuple[Statement, ...]
@@ -80,8 +84,6 @@ class RunningSums:
     is_consumed: bool
     rows: tuple[str, ...]
     top_column: str
-    exponential_rows: tuple[str, ...]
-    column: str
     places: Mapping[str, RowPosition]
 
     @property
@@ -89,35 +91,16 @@ class RunningSums:
         """The statements that run in the blocks, or whose work runs there instead."""
         found = [self.top, *self.producers, *self.finals]
         found += () if self.start is None else (self.start,)
-        found += (self.exponential,) if self.is_consumed else ()
+        if self.exponential is not None and self.is_consumed:
+            found.append(self.exponential)
         found += (s for one in self.sums for s in (one.start, one.statement))
         return tuple(found)
 
-
-def with_carried_sums(program: Program) -> Program:
-    """Return `program` with the sums marked that may be carried along with a maximum."""
-    match program.parts:
-        case (Scop() as scop,):
-            with optional("carried sums"):
-                names = {one.statement.name for group in _groups(scop) for one in group.sums}
-                if names:
-                    marked = (_carried(s) if s.name in names else s for s in scop.statements)
-                    scop = replace(scop, statements=tuple(marked))
-                    return replace(program, parts=(scop,))
-        case _:
-            pass
-    return program
-
-
-def _groups(scop: Scop) -> Iterator[RunningSums]:
-    for top in maxima(scop):
-        with suppress(NotRunning):
-            yield find_running_sums(scop, top.name)
-
-
-def _carried(statement: Statement) -> Statement:
-    assert statement.reduction is not None
-    return replace(statement, reduction=replace(statement.reduction, carried=True))
+    @property
+    def carriers(self) -> tuple[Statement, ...]:
+        """The statements that compute exponentials."""
+        found = () if self.exponential is None else (self.exponential,)
+        return (*found, *(one.statement for one in self.sums if one.is_inline))
 
 
 def maxima(scop: Scop) -> Iterator[Statement]:
@@ -128,17 +111,26 @@ def maxima(scop: Scop) -> Iterator[Statement]:
 
 
 def _is_maximum(statement: Statement) -> bool:
-    value, rule = statement.value, statement.reduction
+    rule = statement.reduction
     return (
         rule is not None
         and rule.op is BinaryOp.MAX
         and statement.is_reassociable
         and statement.guard is None
-        and isinstance(value, Binary)
-        and value.left == statement.target
-        and isinstance(value.right, Load)
+        and element_of(statement) is not None
         and statement.target.dtype.is_float
     )
+
+
+def element_of(top: Statement) -> Load | None:
+    """Return the element that a maximum is updated by, as `max(m, x)` or `x if x > m else m`."""
+    match top.value:
+        case Binary(op=BinaryOp.MAX, left=left, right=Load() as element) if left == top.target:
+            return element
+        case Select(then=Load() as element) if chosen(top.value, top.target) is BinaryOp.MAX:
+            return element
+        case _:
+            return None
 
 
 def find_running_sums(scop: Scop, name: str) -> RunningSums:
@@ -160,6 +152,29 @@ def find_running_sums(scop: Scop, name: str) -> RunningSums:
 
 
 @dataclass(frozen=True, eq=False)
+class _Exponential:
+    """An expression `func(x - m)` and its iterators of row and column."""
+
+    expr: Expr
+    func: MathFunc
+    rows: tuple[str, ...]
+    column: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Stored:
+    """A statement that stores exponentials."""
+
+    statement: Statement
+    place_of: _Exponential
+
+    @property
+    def place(self) -> RowPosition:
+        """Its iterators of row and column."""
+        return RowPosition(self.place_of.rows, Iter(self.place_of.column))
+
+
+@dataclass(frozen=True, eq=False)
 class _Search:
     scop: Scop
     top: Statement
@@ -175,17 +190,21 @@ class _Search:
             )  # fmt: skip
         array = top.target.array
         writers = [s for s in self.scop.statements if s.target.array == array and s is not top]
-        if len(writers) > 1 or self.scop.array(array).role is not Role.TEMP:
+        place = self.scop.statements.index(top)
+        is_started = not writers or self.scop.statements.index(writers[0]) < place
+        if len(writers) > 1 or not is_started or self.scop.array(array).role is not Role.TEMP:
             raise NotRunning(
                 "PO0348", f"other statements than {top.name} change {array}", top,
                 "keep the maximum in an array of its own",
             )  # fmt: skip
-        exponential, func, own, column = self._exponential(rows, columns[0])
-        places = {top.name: RowPosition(rows, Iter(columns[0]))}
         start = writers[0] if writers else None
+        places = {top.name: RowPosition(rows, Iter(columns[0]))}
         if start is not None:
             places[start.name] = self._place_of_start(start, columns[0])
-        sums = self._sums(exponential, own, column)
+        exponential = self._exponential(rows, columns[0])
+        if exponential is not None:
+            places[exponential.statement.name] = exponential.place
+        func, sums = self._sums(exponential, rows, columns[0])
         finals: list[Statement] = []
         for one in sums:
             places[one.statement.name] = RowPosition(one.rows, Iter(one.column))
@@ -196,82 +215,119 @@ class _Search:
                 ):  # fmt: skip
                     places[other.name] = self._place_of_element(one, other)
                     finals.append(other)
+        stored = None if exponential is None else exponential.statement
         names = {one.statement.name for one in sums}
-        readers = [
-            s for s in self.scop.statements
-            if s.name not in names and any(a.array == exponential.target.array for a in s.reads)
-        ]  # fmt: skip
-        role = self.scop.array(exponential.target.array).role
-        is_consumed = not readers and role is Role.TEMP
-        inside = {top.name, exponential.name} if is_consumed else {top.name}
-        if start is not None:
-            inside.add(start.name)
-        producers = self._producers(exponential, own, column, inside, places)
-        return RunningSums(
-            top, start, exponential, func, sums, producers, tuple(finals), is_consumed, rows,
-            columns[0], own, column, places,
-        )  # fmt: skip
+        is_consumed = stored is not None and self._is_temporary_of(stored.target.array, names)
+        group = RunningSums(
+            top, start, stored, func, sums, (), tuple(finals), is_consumed, rows, columns[0], places
+        )
+        inside = {s.name for s in group.carriers if s is not stored or is_consumed} | {top.name}
+        inside |= set() if start is None else {start.name}
+        return replace(group, producers=self._producers(group.carriers, inside, places))
 
-    def _exponential(
-        self, rows: tuple[str, ...], column: str
-    ) -> tuple[Statement, MathFunc, tuple[str, ...], str]:
-        """Return the statement `w = f(x - m)`, its function, its iterators of row and column."""
-        top = self.top
-        assert isinstance(top.value, Binary)
-        element = top.value.right
-        found = [
-            s for s in self.scop.statements
-            if s not in (top,) and any(a.array == top.target.array for a in s.reads)
-            and isinstance(s.value, Call) and s.value.func in LAWS
-        ]  # fmt: skip
-        for statement in found:
-            value = statement.value
-            assert isinstance(value, Call)
-            match value.args[0]:
-                case Binary(op=BinaryOp.SUB, left=Load() as left, right=Load() as right):
-                    pass
-                case _:
-                    continue
-            own = _iterators(right)
+    def _is_temporary_of(self, array: str, names: Collection[str]) -> bool:
+        """Tell whether nothing but the statements `names` reads an array."""
+        readers = {s.name for s in self.scop.statements if any(a.array == array for a in s.reads)}
+        return readers <= set(names) and self.scop.array(array).role is Role.TEMP
+
+    def _below(
+        self, expr: Expr, iters: tuple[str, ...], rows: tuple[str, ...], column: str
+    ) -> _Exponential | None:
+        """Return an exponential of an element less the maximum of its row, or None.
+
+        `rows` and `column` are the iterators of the maximum, `iters` those around `expr`.
+        """
+        match expr:
+            case Call(func=func, args=(Binary(op=BinaryOp.SUB, left=left, right=Load() as m),)):
+                own = _iterators(m)
+            case _:
+                return None
+        if func not in LAWS or m.array != self.top.target.array or own is None:
+            return None
+        element = element_of(self.top)
+        assert element is not None
+        for name in iters:
+            names = dict(zip((*rows, column), map(Iter, (*own, name)), strict=True))
+            if name not in own and _with(element, names) == left:
+                return _Exponential(expr, func, own, name)
+        return None
+
+    def _exponential(self, rows: tuple[str, ...], column: str) -> _Stored | None:
+        """Return the statement `w = f(x - m)`, if there is one that a sum may read."""
+        for statement in self.scop.statements:
+            found = self._below(statement.value, statement.iters, rows, column)
             target = _iterators(statement.target)
-            rest = [name for name in statement.iters if own is None or name not in own]
-            if own is None or target is None or len(rest) != 1 or right.array != top.target.array:
+            if found is None or target is None or statement.guard is not None:
                 continue
-            if len(own) != len(rows) or set(target) != set(statement.iters):
-                continue
-            names = dict(zip((*rows, column), map(Iter, (*own, rest[0])), strict=True))
-            if statement.guard is None and _with(element, names) == left:
-                return statement, value.func, own, rest[0]
-        name = top.target.array
-        raise NotRunning(
-            "PO0349", f"no statement computes exp(x - {name}) of the elements x of {name}", top,
-            f"write it as `np.exp(x - {name})`, of the very array whose maximum {name} is",
-        )  # fmt: skip
+            if set(target) == set(statement.iters) == {*found.rows, found.column}:
+                return _Stored(statement, found)
+        return None
 
     def _sums(
-        self, exponential: Statement, rows: tuple[str, ...], column: str
-    ) -> tuple[Summed, ...]:
-        weights = exponential.target.array
-        found, reason, where = [], "nothing sums its exponentials", exponential
+        self, stored: _Stored | None, rows: tuple[str, ...], column: str
+    ) -> tuple[MathFunc, tuple[Summed, ...]]:
+        """Return the function and the sums; raises `NotRunning`."""
+        name = self.top.target.array
+        func = None if stored is None else stored.place_of.func
+        reason, where = "nothing sums its exponentials", self.top
+        found: list[Summed] = []
+        is_below = stored is not None
         for statement in self.scop.statements:
-            if not any(a.array == weights for a in statement.reads):
-                continue
-            one = self._sum(statement, exponential, rows, column)
-            if isinstance(one, Summed):
-                found.append(one)
+            terms = [
+                one for part in walk(statement.value)
+                if (one := self._below(part, statement.iters, rows, column)) is not None
+            ]  # fmt: skip
+            is_stored = stored is not None and statement is stored.statement
+            reads = {a.array for a in statement.reads}
+            if len(terms) == 1 and not is_stored and func in (None, terms[0].func):
+                is_below = True
+                own, column_of = terms[0].rows, terms[0].column
+                total = self._sum(statement, terms[0].expr, name, own, column_of, True)
+                func = terms[0].func if isinstance(total, Summed) else func
+            elif stored is not None and stored.statement.target.array in reads and not is_stored:
+                total = self._sum_of(statement, stored)
             else:
-                reason, where = one, statement
-        if not found:
+                continue
+            if isinstance(total, Summed):
+                found.append(total)
+            else:
+                reason, where = total, statement
+        if not is_below:
+            raise NotRunning(
+                "PO0349", f"no statement computes exp(x - {name}) of the elements x of {name}",
+                self.top, f"write it as `np.exp(x - {name})`, of the very array whose maximum "
+                f"{name} is",
+            )  # fmt: skip
+        if not found or func is None:
             raise NotRunning(
                 "PO0350", f"{self.top.name}: {reason}", where,
                 "write the sum as `np.sum(w, axis=...)` or `w @ v`",
             )  # fmt: skip
-        return tuple(found)
+        return func, tuple(found)
+
+    def _sum_of(self, statement: Statement, stored: _Stored) -> Summed | str:
+        """Return a statement as a sum of products with stored exponentials, or why it is none."""
+        target, place = stored.statement.target, stored.place_of
+        value = statement.value
+        if not isinstance(value, Binary):
+            return f"{statement.name} is not a sum whose order is open"
+        inside = [p for p in walk(value.right) if isinstance(p, Load) and p.array == target.array]
+        if len(inside) != 1:
+            return f"the terms of {statement.name} are not products with one exponential"
+        names = _unified(target, inside[0])
+        if names is None:
+            return f"{statement.name} reads its exponentials in another way than they are stored"
+        rows, column = tuple(names[row] for row in place.rows), names[place.column]
+        return self._sum(statement, inside[0], target.array, rows, column, False)
 
     def _sum(
-        self, statement: Statement, exponential: Statement, rows: tuple[str, ...], column: str
-    ) -> Summed | str:
-        """Return a statement as a sum of products with the exponentials, or why it is none."""
+        self, statement: Statement, part: Expr, array: str, rows: tuple[str, ...], column: str,
+        is_inline: bool,
+    ) -> Summed | str:  # fmt: skip
+        """Return a statement as a sum of products with exponentials, or why it is none.
+
+        `part` is what its terms have of `array`, which they read nowhere else.
+        """
         name, rule, value = statement.name, statement.reduction, statement.value
         if rule is None or rule.op is not BinaryOp.ADD or not statement.is_reassociable:
             return f"{name} is not a sum whose order is open"
@@ -279,45 +335,43 @@ class _Search:
             return f"{name} is not a plain sum"
         if value.op is not BinaryOp.ADD:
             return f"{name} subtracts"
-        factor = factor_of(value.right, exponential.target.array)
-        if factor is None:
+        inside = [load for load in loads(value.right) if load.array == array]
+        if len(inside) != 1 or not is_multiple(value.right, part):
             return f"the terms of {name} are not products with one exponential"
-        names = _unified(exponential.target, factor)
         target = _iterators(statement.target)
-        if names is None or target is None:
-            return f"{name} reads its exponentials in another way than they are stored"
-        own, here = tuple(names[row] for row in rows), names[column]
-        if here in target or not set(own) <= set(target):
+        if target is None or column in target or not set(rows) <= set(target):
             return f"{name} does not sum over the elements of a row"
-        free = tuple(n for n in statement.iters if n not in (*own, here))
-        if set(target) != {*own, *free}:
+        free = tuple(n for n in statement.iters if n not in (*rows, column))
+        if set(target) != {*rows, *free}:
             return f"{name} sums over more than one loop"
-        array = statement.target.array
-        writers = [s for s in self.scop.statements if s.target.array == array]
+        changed = statement.target.array
+        writers = [s for s in self.scop.statements if s.target.array == changed]
         place = self.scop.statements.index(statement)
         starts = [s for s in self.scop.statements[:place] if s in writers]
         match starts:
             case [Statement(value=Const(value=zero), guard=None) as start] if zero == 0:
                 pass
             case _:
-                return f"{array} does not start at zero before {name}"
+                return f"{changed} does not start at zero before {name}"
         later = [s for s in self.scop.statements[place + 1 :] if s in writers]
         return (
-            Summed(statement, start, own, here, free)
+            Summed(statement, start, rows, column, free, is_inline)
             if all(_iterators(s.target) is not None for s in later)
-            else f"{array} is changed in another way after {name}"
+            else f"{changed} is changed in another way after {name}"
         )
 
     def _place_of_start(self, start: Statement, column: str) -> RowPosition:
         rows = _iterators(start.target)
         first: Expr = Const(0, self.top.target.index[0].dtype)
-        element = self.top.value.right if isinstance(self.top.value, Binary) else None
+        element = element_of(self.top)
         if rows is None or len(rows) != len(start.iters):
             raise NotRunning(
                 "PO0348", f"{start.name} starts {start.target.array} in another way", start,
                 "take the maximum with `np.max`",
             )  # fmt: skip
-        if isinstance(start.value, Load) and isinstance(element, Load):
+        if element is not None and isinstance(start.value, Load) and (
+            start.value.array == element.array
+        ):  # fmt: skip
             pairs = zip(element.index, start.value.index, strict=True)
             found = [there for here, there in pairs if here == Iter(column)]
             first = found[0] if len(found) == 1 else first
@@ -336,17 +390,19 @@ class _Search:
         )
 
     def _producers(
-        self,
-        exponential: Statement,
-        rows: tuple[str, ...],
-        column: str,
-        inside: set[str],
-        places: dict[str, RowPosition],
+        self, users: Iterable[Statement], inside: set[str], places: dict[str, RowPosition]
     ) -> tuple[Statement, ...]:
-        """Return the statements that make the elements of rows for the group alone, in order."""
+        """Return the statements that make the elements of rows for the group alone, in order.
+
+        `users` read the elements; all statements whose names are `inside` run in the blocks.
+        """
         scop = self.scop
         found: set[str] = set()
-        left = [(load, rows, column) for load in loads(exponential.value)]
+        left = []
+        for user in users:
+            place = places[user.name]
+            if isinstance(place.column, Iter):
+                left += [(load, place.rows, place.column.name) for load in loads(user.value)]
         while left:
             load, own_rows, own_column = left.pop()
             array = scop.array(load.array)
@@ -379,13 +435,18 @@ def factor_of(expr: Expr, array: str) -> Load | None:
     inside = [part for part in walk(expr) if isinstance(part, Load) and part.array == array]
     if len(inside) != 1:
         return None
-    while not isinstance(expr, Load):
+    return inside[0] if is_multiple(expr, inside[0]) else None
+
+
+def is_multiple(expr: Expr, part: Expr) -> bool:
+    """Tell whether a term is the product of its part `part` with other factors."""
+    while expr is not part:
         match expr:
             case Binary(op=BinaryOp.MUL, left=left, right=right):
-                expr = left if any(part is inside[0] for part in walk(left)) else right
+                expr = left if any(one is part for one in walk(left)) else right
             case _:
-                return None
-    return expr if expr is inside[0] else None
+                return False
+    return True
 
 
 def _iterators(load: Load) -> tuple[str, ...] | None:

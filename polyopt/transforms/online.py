@@ -1,10 +1,10 @@
 """Online: compute a maximum and the sums of exponentials below it in one loop over blocks.
 
-In: a maximum over a row, exponentials of the row's elements less the maximum, sums of products with
-these.  Out: one nest over tiles of rows and blocks of columns, which carries the maximum so far and
-multiplies the sums by `exp(old - new)` where a block raises it (Milakov and Gimelshein, "Online
-normalizer calculation for softmax", 2018).  What makes the elements runs in the blocks, too, so
-that no row of them is kept (Dao et al., "FlashAttention", 2022).
+In: a maximum over a row, exponentials of the row's elements less the maximum, stored or not, sums
+of products with these.  Out: one nest over tiles of rows and blocks of columns, which carries the
+maximum so far and multiplies the sums by `exp(old - new)` where a block raises it (Milakov and
+Gimelshein, "Online normalizer calculation for softmax", 2018).  What makes the elements runs in the
+blocks, too, so that no row of them is kept (Dao et al., "FlashAttention", 2022).
 Refuses: a maximum, exponentials or sums of other forms (PO0348 to PO0351).
 
 The law.  For `run[r]`, a maximum so far, and a sum of terms `exp(x[r, j] - run[r]) * y`, a larger
@@ -27,7 +27,7 @@ law that it computes what the source does (`proof/rescaling.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import ClassVar
 
 import islpy as isl
@@ -38,17 +38,20 @@ from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced, pw_aff, set_space
 from polyopt.ir.expr import Binary, BinaryOp, Call, Const, Expr, Iter, Load, integer, rewrite
 from polyopt.ir.names import fresh_name
+from polyopt.ir.parameters import sets_of
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
 from polyopt.ir.showing import show
 from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.running_sums import (
     NotRunning,
+    RowPosition,
     RunningSums,
     Summed,
     find_running_sums,
 )
 from polyopt.schedule.sizes import Size
 from polyopt.schedule.tree import Band, BandMember, Filter, Leaf, Sequence, Tree, fresh_label
+from polyopt.transforms.distribute import Distribute
 from polyopt.transforms.tile import checked_sizes
 from polyopt.transforms.written import Written
 
@@ -85,18 +88,18 @@ class Online(DataStep, Written):
                 hint='compile it with fp="reassociate"',
             )
         names = {s.name for s in group.statements}
-        parts = tree.parts if isinstance(tree, Sequence) else ()
-        alone = [p for p in parts if {one.get_tuple_name() for one in _sets(p.domain)} <= names]
-        moved = names | {group.exponential.name}
-        after = [p for p in parts if {one.get_tuple_name() for one in _sets(p.domain)} <= moved]
-        left = moved - {one.get_tuple_name() for p in after for one in _sets(p.domain)}
+        moved = names | {s.name for s in group.carriers}
+        tree = _apart(tree, scop, names, moved)
+        alone = [p for p in tree.parts if _names(p.domain) <= names]
+        after = [p for p in tree.parts if _names(p.domain) <= moved]
+        left = moved - {name for p in after for name in _names(p.domain)}
         if left:
             other = scop.statement(min(left))
             raise ScheduleError(
                 "PO0351",
                 f"{self}: {other.name} shares a nest with statements that stay as they are",
                 loc=other.loc,
-                hint="take this step first, or distribute the nest before it",
+                hint="take this step before others: it distributes nests as they are written",
             )
         return _Nest(self, scop, group, (rows, columns)).program(tree, alone)
 
@@ -105,10 +108,26 @@ def _may_be_carried(statement: Statement) -> bool:
     return statement.reduction is not None and statement.reduction.carried
 
 
-def _sets(domain: isl.UnionSet) -> list[isl.Set]:
-    found: list[isl.Set] = []
-    domain.foreach_set(found.append)
-    return found
+def _names(domain: isl.UnionSet) -> set[str]:
+    """Return the statements of a domain."""
+    return {str(one.get_tuple_name()) for one in sets_of(domain)}
+
+
+def _apart(tree: Tree, scop: Scop, names: Set[str], moved: Set[str]) -> Sequence:
+    """Return the tree with nests distributed that some of the statements share with others.
+
+    `names` go to the nest of the step; a nest of those and others, or of the rest of `moved` and
+    others, is distributed.  Whether that is legal is checked with the step.
+    """
+    if not isinstance(tree, Sequence):
+        tree = Sequence((Filter(scop.domain, tree),))
+    for part in tree.parts:
+        own = _names(part.domain)
+        is_shared = not own.isdisjoint(moved) and not own <= names and len(own) > 1
+        if is_shared and isinstance(part.child, Band) and isinstance(part.child.child, Sequence):
+            apart = Distribute(part.child.label).rewrite(tree, scop)
+            return _apart(apart, scop, names, moved)
+    return tree
 
 
 class _Nest:
@@ -129,16 +148,19 @@ class _Nest:
             name = fresh_name(f"{top.array}_{wish}", known)
             known.add(name)
             self.arrays.append(Array(name, self.dtype, shape, Role.TEMP))
-        source = scop.array(group.exponential.target.array)
-        name = fresh_name(f"{source.name}_run", known)
-        self.weights = Array(name, source.dtype, source.shape, Role.TEMP)
+        self.weights: tuple[Array, ...] = ()
+        if group.exponential is not None:
+            source = scop.array(group.exponential.target.array)
+            name = fresh_name(f"{source.name}_run", known)
+            self.weights = (Array(name, source.dtype, source.shape, Role.TEMP),)
         self.row_names = tuple(group.rows)
         self.block = fresh_name("b", (*self.row_names, *scop.params))
         self.blocks: dict[str, Expr] = {}  # the number of the block of each statement
+        self.origins: dict[str, str] = {}  # the source's statement of one that is new
 
     # -- statements ---------------------------------------------------------------------------
 
-    def program(self, tree: Tree, alone: list[Filter]) -> RewrittenProgram:
+    def program(self, tree: Sequence, alone: list[Filter]) -> RewrittenProgram:
         """Return the program with the parts `alone` of the tree's sequence in one nest."""
         group, scop = self.group, self.scop
         rows = tuple(map(Iter, self.row_names))
@@ -156,25 +178,28 @@ class _Nest:
         sums = [self._sum(one) for one in group.sums]
         scaled = [self._scaled(one, scale, blocks, "run_times") for one in group.sums]
         final = [self._scaled(one, scale, every, "run_last") for one in group.sums]
-        new = [begin, keep, advance, factor, weights, *scaled, last, *final]
+        new = [begin, keep, advance, factor, *weights, *scaled, last, *final]
         changed = {s.name: s for s in sums}
-        gone = {group.exponential.name} if group.is_consumed else set()
-        statements = [changed.get(s.name, s) for s in scop.statements if s.name not in gone]
-        arrays = [*scop.arrays, *self.arrays, self.weights]
-        if group.is_consumed:
-            arrays = [a for a in arrays if a.name != group.exponential.target.array]
+        stored = group.exponential
+        gone = stored if group.is_consumed else None
+        statements = [changed.get(s.name, s) for s in scop.statements if s is not gone]
+        arrays = [*scop.arrays, *self.arrays, *self.weights]
+        if gone is not None:
+            arrays = [a for a in arrays if a.name != gone.target.array]
         made = replace(scop, arrays=tuple(arrays), statements=(*statements, *new))
         before = [begin, *(one.start for one in group.sums)]
         inner = self._inner(tree, [keep, advance, factor], weights, scaled, sums)
         after = [last, *final, *group.finals]
         placed = self._placed(tree, alone, before, inner, after)
-        same = {weights.name: Origin(group.exponential.name, tuple(map(Iter, weights.iters)))}
-        added = frozenset(s.name for s in new if s is not weights)
-        verified = {a.name for a in (*self.arrays, self.weights)}
-        verified |= {top.array, group.exponential.target.array}
+        same = {} if stored is None else {
+            s.name: Origin(stored.name, tuple(map(Iter, s.iters))) for s in weights
+        }  # fmt: skip
+        added = frozenset(s.name for s in new if s not in weights)
+        verified = {a.name for a in (*self.arrays, *self.weights)} | {top.array}
+        verified |= set() if stored is None else {stored.target.array}
         verified |= {one.statement.target.array for one in group.sums}
-        again = frozenset() if group.is_consumed else frozenset({weights.name})
-        return RewrittenProgram(made, placed, same, added, frozenset(verified), again)
+        again = () if group.is_consumed else (s.name for s in weights)
+        return RewrittenProgram(made, placed, same, added, frozenset(verified), frozenset(again))
 
     def _exp(self, old: Expr, new: Expr) -> Expr:
         return Call(self.group.func, (Binary(BinaryOp.SUB, old, new, self.dtype),), self.dtype)
@@ -191,24 +216,29 @@ class _Nest:
             self.blocks[name] = Iter(self.block)
         return Statement(name, iters, named, (), target, value, loc, text)
 
-    def _weights(self) -> Statement:
-        """Return the exponentials below the maximum so far."""
-        group = self.group
-        statement = group.exponential
-        run = self.arrays[0].name
-        names = {group.top.target.array: run}
+    def _weights(self) -> tuple[Statement, ...]:
+        """Return the statement that stores exponentials below the maximum so far, if any."""
+        statement = self.group.exponential
+        if statement is None:
+            return ()
+        names = {self.group.top.target.array: self.arrays[0].name}
         value = rewrite(statement.value, lambda e: _renamed(e, names))
-        target = replace(statement.target, array=self.weights.name)
+        target = replace(statement.target, array=self.weights[0].name)
         name = fresh_name("run_exp", self.taken)
         self.taken.add(name)
+        self.origins[name] = statement.name
         domain = statement.domain.set_tuple_name(name)
         text = f"{show(target)} = {show(value)}"
-        return replace(
-            statement, name=name, domain=domain, target=target, value=value, text=text, order=()
+        return (
+            replace(
+                statement, name=name, domain=domain, target=target, value=value, text=text, order=()
+            ),
         )
 
     def _sum(self, one: Summed) -> Statement:
-        names = {self.group.exponential.target.array: self.weights.name}
+        names = {self.group.top.target.array: self.arrays[0].name} if one.is_inline else {}
+        if not one.is_inline and self.group.exponential is not None:
+            names = {self.group.exponential.target.array: self.weights[0].name}
         value = rewrite(one.statement.value, lambda e: _renamed(e, names))
         return replace(one.statement, value=value)
 
@@ -250,13 +280,17 @@ class _Nest:
         return self._projected(with_block=True)
 
     def _projected(self, *, with_block: bool) -> isl.Set:
-        statement, column = self.group.exponential, self.group.column
-        values: list[Expr] = [Iter(name) for name in self.group.exponential_rows]
         wanted = (*self.row_names, *((self.block,) if with_block else ()))
-        if with_block:
-            values.append(_floor(Iter(column), self.columns))
-        domain = statement.domain.intersect_params(self.scop.context)
-        found = _map(domain, tuple(values)).range()
+        found: isl.Set | None = None
+        for statement in self.group.carriers:
+            place = self.group.places[statement.name]
+            values: list[Expr] = [Iter(name) for name in place.rows]
+            if with_block:
+                values.append(_floor(place.column, self.columns))
+            domain = statement.domain.intersect_params(self.scop.context)
+            part = _map(domain, tuple(values)).range()
+            found = part if found is None else found.union(part)
+        assert found is not None
         for position, name in enumerate(wanted):
             found = found.set_dim_name(isl.dim_type.set, position, name)
         return coalesced(found.gist_params(self.scop.context))
@@ -267,7 +301,7 @@ class _Nest:
         self,
         tree: Tree,
         carried: list[Statement],
-        weights: Statement,
+        weights: tuple[Statement, ...],
         scaled: list[Statement],
         sums: list[Statement],
     ) -> list[tuple[tuple[Statement, ...], Tree]]:
@@ -287,12 +321,11 @@ class _Nest:
         parts.append(((group.top,), self._loops(tree, "online_max", group.top, [group.top_column])))
         parts += [((one,), Leaf()) for one in carried]
         parts += [((scaled[n],), Leaf()) for n in numbers]
-        below = (weights, *(sums[n] for n in numbers))
-        columns = {sums[n].name: group.sums[n].column for n in numbers}
-        columns[weights.name] = group.column
-        body = _sequence([((s,), Leaf()) for s in below])
-        terms = self._band(tree, "online_terms", below, [columns], body)
-        parts.append((below, terms))
+        below = (*weights, *(sums[n] for n in numbers))
+        columns = {s.name: self._place_of(s).column for s in below}
+        if below:
+            body = _sequence([((s,), Leaf()) for s in below])
+            parts.append((below, self._band(tree, "online_terms", below, [columns], body)))
         within = tuple(s for some, _ in parts for s in some)
         rows = {s.name: self._row_of(s) for s in within}
         found.append((within, self._band(tree, "online_rows", within, [rows], _sequence(parts))))
@@ -308,13 +341,12 @@ class _Nest:
 
     def _placed(
         self,
-        tree: Tree,
+        tree: Sequence,
         alone: list[Filter],
         before: list[Statement],
         inner: list[tuple[tuple[Statement, ...], Tree]],
         after: list[Statement],
     ) -> Tree:
-        assert isinstance(tree, Sequence)
         outer = len(self.row_names) - 1
 
         def simple(statement: Statement) -> tuple[tuple[Statement, ...], Tree]:
@@ -338,10 +370,10 @@ class _Nest:
         again: list[Filter] = []  # exponentials that others read are computed after the sums, too
         for position, part in enumerate(tree.parts):
             if part not in alone:
-                found = {one.get_tuple_name() for one in _sets(part.domain)}
-                is_again = found == {self.group.exponential.name}
-                if is_again or position < place:
-                    self._check_reader(found - {self.group.exponential.name})
+                found = _names(part.domain)
+                is_again = found == {s.name for s in (self.group.exponential,) if s is not None}
+                if not is_again and position < place:
+                    self._check_reader(found)
                 (again if is_again and position < place else kept).append(part)
             if position == place:
                 kept += [Filter(_domain(every), nest), *again]
@@ -350,7 +382,7 @@ class _Nest:
     def _check_reader(self, names: Iterable[str]) -> None:
         """Check that statements before the nest read nothing that it computes."""
         group = self.group
-        made = {group.top.target.array, group.exponential.target.array}
+        made = {group.top.target.array, *(s.target.array for s in group.carriers)}
         made |= {one.statement.target.array for one in group.sums}
         for name in sorted(names):
             statement = self.scop.statement(name)
@@ -362,27 +394,22 @@ class _Nest:
                     hint="move the statement behind the sums",
                 )
 
-    def _rows_of(self, statement: Statement) -> tuple[str, ...]:
-        place = self.group.places.get(statement.name)
+    def _place_of(self, statement: Statement) -> RowPosition:
+        """Return the row and column of a statement: those of the step have its rows first."""
+        place = self.group.places.get(self.origins.get(statement.name, statement.name))
         if place is not None:
-            return place.rows
-        if statement.name in {one.name for one in (self.group.exponential,)}:
-            return self.group.exponential_rows
-        known = tuple(statement.iters[: len(self.row_names)])
-        if known == self.row_names:
-            return known
-        return self.group.exponential_rows
+            return place
+        return RowPosition(self.row_names, Const(0, statement.target.index[0].dtype))
+
+    def _rows_of(self, statement: Statement) -> tuple[str, ...]:
+        return self._place_of(statement).rows
 
     def _row_of(self, statement: Statement) -> str:
         return self._rows_of(statement)[-1]
 
     def _block_of(self, statement: Statement) -> Expr:
         own = self.blocks.get(statement.name)
-        if own is not None:
-            return own
-        place = self.group.places.get(statement.name)
-        column = Iter(self.group.column) if place is None else place.column
-        return _floor(column, self.columns)
+        return own if own is not None else _floor(self._place_of(statement).column, self.columns)
 
     def _loops(self, tree: Tree, label: str, statement: Statement, loops: Iterable[str]) -> Tree:
         members = [{statement.name: name} for name in loops]
@@ -409,7 +436,8 @@ class _Nest:
                 function = part if function is None else function.union_add(part)
             assert function is not None
             first = values[statements[0].name]
-            name = names[position] if names else first if isinstance(first, str) else self.block
+            given = first.name if isinstance(first, Iter) else first
+            name = names[position] if names else given if isinstance(given, str) else self.block
             found.append(BandMember(function, name))
         return Band(fresh_label(tree, label), tuple(found), child)
 

@@ -204,16 +204,16 @@ SCHEDULE: dict[str, Entry] = {
     "PO0349": Entry(
         "no exponentials are taken below a maximum",
         "online(S1, 64, 64) on `np.exp(2 * x - np.max(x, axis=1, keepdims=True))`",
-        "store `w = np.exp(x - top)`, of the very array whose maximum `top` is",
+        "write `np.exp(x - top)`, of the very array whose maximum `top` is",
     ),
     "PO0350": Entry(
         "exponentials below a maximum are not summed in a way that can be rescaled",
         "online(S1, 64, 64) on `np.sum(w * w, axis=1)`, or without fp='reassociate'",
-        "sum products with one exponential each: `np.sum(w, axis=1)`, `w @ v`",
+        "sum products with one exponential each: `np.sum(w, axis=1)`, `t += np.exp(x - top) * v`",
     ),
     "PO0351": Entry(
         "statements of a carried maximum cannot be brought into one nest",
-        "fuse(L4, L5, 1); online(S1, 64, 64), where L5 reads the sums",
-        "take the step before nests are fused, or `distribute` them",
+        "fuse(L4, L5, 1); tile(L4, 4); online(S1, 64, 64), where L5 reads the sums",
+        "take the step before others: it distributes nests as they are written",
     ),
 }

@@ -9,5 +9,5 @@ def f(x: po.f64["N,M"]):
 
 
 def act():
-    steps = "fuse(L4, L5, 1); online(S1, 64, 64)"
+    steps = "fuse(L4, L5, 1); tile(L4, 4); online(S1, 64, 64)"
     po.kernel(schedule=steps, fp="reassociate")(f).schedule(np.zeros((4, 4)))

@@ -4,6 +4,8 @@ the certificate says of sums that are scaled wrongly.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from polyopt.dataclass import replace
 from polyopt.emit.lower import lower
 from polyopt.errors import ScheduleError
 from polyopt.frontend import build, infer_types
-from polyopt.ir.expr import Binary, BinaryOp, Const, Iter, add, integer, rewrite
+from polyopt.ir.expr import Binary, BinaryOp, Const, Iter, Load, add, integer, rewrite
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Scop, Statement
 from polyopt.pipeline import with_mode
@@ -58,6 +60,7 @@ def program_of(function, fp=FpMode.REASSOCIATE) -> Program:
     return with_mode(build(function, infer_types(function)), Options(fp=fp))
 
 
+@cache
 def carried(function, rows=4, columns=8):
     """Return the program, and its schedule after the step."""
     program = program_of(function)
@@ -72,7 +75,52 @@ def with_weights(x: po.f64["T,S"]):
     return w, top + np.log(np.sum(w, axis=1))
 
 
-EVERY = (attention, softmax, powers_of_two, with_weights, causal)
+def cross_entropy(x: po.f64["T,S"], label: po.i64["T"]):
+    top = np.max(x, axis=1, keepdims=True)
+    logs = x - top - np.log(np.sum(np.exp(x - top), axis=1, keepdims=True))
+    return -np.mean(logs[np.arange(x.shape[0]), label])
+
+
+def entropy(x: po.f64["T,S"]):
+    top = np.max(x, axis=1, keepdims=True)
+    total = np.sum(np.exp(x - top), axis=1)
+    mean = np.sum(np.exp(x - top) * x, axis=1) / total
+    return np.log(total) + top[:, 0] - mean
+
+
+def written_as_loops(x: po.f64["T,S"]):
+    out = np.empty(x.shape[0])
+    for i in range(x.shape[0]):
+        top = x[i, 0]
+        for j in range(1, x.shape[1]):
+            top = max(top, x[i, j])
+        total = 0.0
+        for j in range(x.shape[1]):
+            total += np.exp(x[i, j] - top)
+        out[i] = np.log(total) + top
+    return out
+
+
+def softmax_as_loops(x: po.f64["T,S"]):
+    out = np.empty(x.shape)
+    for i in range(x.shape[0]):
+        top = -np.inf
+        for j in range(x.shape[1]):
+            if x[i, j] > top:
+                top = x[i, j]
+        total = 0.0
+        for j in range(x.shape[1]):
+            out[i, j] = np.exp(x[i, j] - top)
+            total += out[i, j]
+        for j in range(x.shape[1]):
+            out[i, j] /= total
+    return out
+
+
+INLINE = (log_sum_exp, cross_entropy, entropy, written_as_loops)
+EVERY = (
+    attention, softmax, powers_of_two, with_weights, causal, *INLINE, softmax_as_loops,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("function", EVERY, ids=lambda f: f.__name__)
@@ -130,6 +178,28 @@ def squares(x: po.f64["T,S"]):
     return np.sum(w * w, axis=1)
 
 
+def squared_terms(x: po.f64["T,S"]):
+    return np.sum(np.exp(x - np.max(x, axis=1, keepdims=True)) ** 2, axis=1)
+
+
+def both(x: po.f64["T,S"]):
+    top = np.max(x, axis=1, keepdims=True)
+    return np.sum(np.exp(x - top) * top, axis=1)
+
+
+def started_at_one(x: po.f64["T,S"]):
+    out = np.empty(x.shape[0])
+    for i in range(x.shape[0]):
+        top = x[i, 0]
+        for j in range(1, x.shape[1]):
+            top = max(top, x[i, j])
+        total = 1.0
+        for j in range(x.shape[1]):
+            total += np.exp(x[i, j] - top)
+        out[i] = total
+    return out
+
+
 def one_row(x: po.f64["S"]):
     return np.sum(np.exp(x - np.max(x)))
 
@@ -142,7 +212,9 @@ def one_row(x: po.f64["S"]):
         (one_row, "online(S1, 4, 8)", "PO0348", "not a maximum over one loop of each row"),
         (not_below, "online(S1, 4, 8)", "PO0349", "no statement computes exp(x - tmp)"),
         (largest, "online(S1, 4, 8)", "PO0350", "is not a sum whose order is open"),
-        (log_sum_exp, "online(S1, 4, 8)", "PO0349", "no statement computes exp(x - top)"),
+        (squared_terms, "online(S1, 4, 8)", "PO0350", "are not products with one exponential"),
+        (both, "online(S1, 4, 8)", "PO0350", "are not products with one exponential"),
+        (started_at_one, "online(S2, 4, 8)", "PO0350", "does not start at zero"),
         (squares, "online(S1, 4, 8)", "PO0350", "are not products with one exponential"),
         (softmax, "online(S1, 0, 8)", "PO0303", "a tile size must be at least 1"),
     ],
@@ -153,10 +225,34 @@ def test_refused(function, step, code, reason):
     assert reason in error.message
 
 
-def test_nests_of_others_are_not_taken_apart():
-    error = refused(softmax, "fuse(L4, L5, 1); online(S1, 4, 8)")
+def test_shared_nests_are_distributed():
+    program = program_of(softmax)
+    schedule = parse_schedule(source_schedule(program.scop), "fuse(L4, L5, 1); online(S1, 4, 8)")
+    assert certify(program, lower(schedule, program)).is_proven
+
+
+def test_tiles_of_others_are_not_taken_apart():
+    error = refused(softmax, "fuse(L4, L5, 1); tile(L4, 4); online(S1, 4, 8)")
     assert error.code == "PO0351"
     assert "shares a nest" in error.message
+
+
+def rows_that_depend_on_each_other(x: po.f64["T,S"]):
+    for i in range(1, x.shape[0]):
+        top = x[i, 0]
+        for j in range(1, x.shape[1]):
+            top = max(top, x[i, j])
+        total = 0.0
+        for j in range(x.shape[1]):
+            total += np.exp(x[i, j] - top)
+        if i + 1 < x.shape[0]:
+            x[i + 1, 0] = total
+
+
+def test_rows_that_depend_on_each_other_stay_together():
+    error = refused(rows_that_depend_on_each_other, "online(S2, 4, 8)")
+    assert error.code == "PO0311"
+    assert "flow dependence on x" in str(error)
 
 
 def test_needs_the_mode():
@@ -259,6 +355,66 @@ def test_the_order_in_a_block_matters(name):
     assert claim.verdict is Verdict.REFUTED
 
 
+IN_TERMS = {
+    "no factor": ("run_times", lambda s: None),
+    "no last factor": ("run_last", lambda s: None),
+    "swapped factor": ("run_scale", swapped),
+    "no maximum": ("run_raise", lambda s: None),
+    "terms of another row": ("S3", lambda s: replace(s, value=replace(
+        s.value, right=other_row(replace(s, value=s.value.right)).value))),
+    "swapped difference": ("S3", swapped),
+    "a term left out": ("S3", lambda s: replace(s, domain=s.domain.subtract(s.domain.lexmax()))),
+    "terms twice": ("S3", lambda s: replace(
+        s, value=Binary(BinaryOp.ADD, s.value, s.value.right, s.value.dtype))),
+    "squares": ("S3", lambda s: replace(s, value=replace(
+        s.value, right=Binary(BinaryOp.MUL, s.value.right, s.value.right, s.value.dtype)))),
+    "below the whole maximum": ("S3", lambda s: replace(s, value=rewrite(
+        s.value, lambda e: replace(e, array="top")
+        if isinstance(e, Load) and e.array == "top_run" else None))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IN_TERMS)
+def test_a_wrong_sum_of_exponentials_in_its_terms_is_refuted(name):
+    program, schedule = carried(log_sum_exp)
+    law = law_of(program, schedule)
+    assert check_rescaled(program, law).verdict is Verdict.PROVEN
+    wrong = changed(law.scop, *IN_TERMS[name])
+    assert wrong.statements != law.scop.statements
+    claim = check_rescaled(program, replace(law, parts=(wrong,)))
+    assert claim.verdict is Verdict.REFUTED
+    assert claim.reason
+
+
+def test_a_maximum_that_falls_is_refuted():
+    """A start of the maximum after its updates might be less than the maximum so far."""
+    program, schedule = carried(log_sum_exp)
+    law = law_of(program, schedule)
+
+    def late(scop: Scop) -> Scop:
+        start, top = scop.statement("S0"), scop.statement("S1")
+        order = tuple(integer(0) if n == len(start.order) - 1 else e
+                      for n, e in enumerate(top.order))  # fmt: skip
+        moved = {"S0": start.at(top.order[: len(start.order)]), "S1": top.at(order)}
+        return replace(scop, statements=tuple(moved.get(s.name, s) for s in scop.statements))
+
+    first = late(program.scop)
+    last = first.statement("S0").order
+    after = (*last[:-1], integer(9))
+    first = changed(first, "S0", lambda s: s.at(after))
+    claim = check_rescaled(replace(program, parts=(first,)), law)
+    assert claim.verdict is Verdict.REFUTED
+
+
+def test_maxima_in_scalars_get_a_cell_for_each_row():
+    scop = program_of(written_as_loops).scop
+    shapes = {a.name: len(a.shape) for a in scop.arrays}
+    carried_sums = [s for s in scop.statements if s.reduction and s.reduction.carried]
+    assert [shapes[s.target.array] for s in carried_sums] == [1]
+    strict = program_of(written_as_loops, FpMode.STRICT).scop
+    assert not [s for s in strict.statements if s.reduction and s.reduction.carried]
+
+
 # -- results ------------------------------------------------------------------------------------
 
 
@@ -269,12 +425,17 @@ def run(function, *args, rows=4, columns=8):
     return kernel(function)(*args)
 
 
+@cache
+def loops_of(function):
+    program, schedule = carried(function)
+    return program, lower(schedule, program)
+
+
 def interpreted(function, *args):
     """Run the loops after the step by the interpreter, as compilers are slow."""
     from polyopt.ir.interp import run_loops, run_program
 
-    program, schedule = carried(function)
-    loops = lower(schedule, program)
+    program, loops = loops_of(function)
 
     def loop(arrays, params, symbols):
         run_loops(loops, arrays, params, symbols)
@@ -316,7 +477,10 @@ SPECIAL = {
 }
 
 
-@pytest.mark.parametrize("function", [softmax], ids=lambda f: f.__name__)
+ROWS = (softmax, softmax_as_loops, log_sum_exp, entropy, written_as_loops)
+
+
+@pytest.mark.parametrize("function", ROWS, ids=lambda f: f.__name__)
 def test_special_rows(function):
     x = np.array([*SPECIAL.values(), np.linspace(-1, 1, 12)])
     with np.errstate(all="ignore"):
@@ -325,6 +489,29 @@ def test_special_rows(function):
     got = got[0] if isinstance(got, tuple | list) else got
     for name, ours, theirs in zip(SPECIAL, got, want, strict=False):
         assert np.allclose(ours, theirs, rtol=1e-12, equal_nan=True), name
+
+
+@pytest.mark.parametrize("function", ROWS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("length", [1, 2, 7, 70])
+@pytest.mark.parametrize("rows", [0, 1, 7])
+def test_sizes(function, rows, length):
+    rng = np.random.default_rng(length)
+    x = np.concatenate([rng.normal(size=(rows, length)) * 9, np.full((min(rows, 1), length), 2.5)])
+    got = interpreted(function, x)
+    got = got[0] if isinstance(got, tuple | list) else got
+    assert np.allclose(got, function(x), rtol=1e-12)
+
+
+@pytest.mark.toolchain
+def test_cross_entropy_holds_its_bound():
+    kernel = po.kernel(fp="reassociate", schedule="online(S1, 1, 16)")(cross_entropy)
+    rng = np.random.default_rng(2)
+    for rows, length in ((1, 1), (2, 7), (7, 2), (5, 70)):
+        x = rng.normal(size=(rows, length)) * 5
+        label = rng.integers(0, length, rows)
+        (compared,) = kernel.compile(x, label).compare(x, label)
+        assert compared.holds, (rows, length, compared)
+        assert np.isclose(kernel(x, label), cross_entropy(x, label), rtol=1e-13)
 
 
 @pytest.mark.toolchain
