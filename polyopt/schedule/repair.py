@@ -1,7 +1,7 @@
 """Find a repair of a refused step: the cheapest change that makes it legal.
 
 In: the refused step and its state; the step itself offers repairs, cheapest first.
-Out: the first `Repair` that the legality check accepts, or None.  Bounded in isl operations.
+Out: the first `Repair` that the legality check accepts, or None.  Bounded in time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import islpy as isl
 from polyopt import schedule
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import BudgetError, IllegalSchedule
-from polyopt.ir.affine import quota
+from polyopt.ir.budget import query
 from polyopt.ir.scop import Scop
 from polyopt.schedule.dependences import Dependence, Dependences, compute_dependences
 from polyopt.schedule.legality import Violation, check_legal, pairs_reaching
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from polyopt.schedule.schedule import Schedule, Transform
 
 BUDGET = 5_000_000
-"""isl operations for all candidates together: about a second."""
+"""isl operations for each question about candidates."""
+
+SHARE = 1 / 60
+"""Part of the time left that all candidates together may take: a second for a step alone."""
 
 MAX_CANDIDATES = 24
 
@@ -113,7 +116,7 @@ def find_repair(refused: RefusedStep, step: Transform) -> Repair | None:
     if not isinstance(step, Repairable):
         return None
     try:
-        with quota(BUDGET):
+        with query("alternatives to the step", BUDGET, SHARE):
             return _first(refused, step) or _in_open_order(refused, step)
     except BudgetError:
         return None
