@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = settings(options.mode, tuple(map(int, options.threads.split(","))))
     done = set(report.seeds)
     seeds = [s for s in range(options.seed, options.seed + options.count) if s not in done]
-    batch = options.batch if options.target == "c" else 20
+    batch = min(options.batch if options.target == "c" else 20, -(-len(seeds) // options.jobs) or 1)
     start = saved = time.monotonic()
     before, seen = report.seconds, set[tuple[str, str]]()
     warnings.simplefilter("ignore")  # of Python's compiler, on what a shrinker tries

@@ -21,6 +21,7 @@ from tests.hostile.reference import Returned, TooLong, run_bounded
 from tests.hostile.shrink import shrunk
 from tests.hostile.stages import interpreted, one, settings
 from tests.hostile.verdicts import Outcome
+from tests.properties.batch import apart
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.py"))
 FIRST, COUNT, IN_C = 1_000_000, 300, 20
@@ -292,3 +293,9 @@ args = (a, 1e-60)
             for call in (lambda a, x: np.float32(x) == np.float32(0.0), lambda a, x: np.float64(2))
         ]
     assert verdicts == [Outcome.OK, Outcome.WRONG]
+
+
+def test_functions_of_several_texts_are_told_apart() -> None:
+    text = "__attribute__((noinline)) static void part(int a)\n{\n}\nint k(void) { part(1); }\n"
+    assert "static void part_7(int a)" in apart(text, 7)
+    assert "part_7(1)" in apart(text, 7)

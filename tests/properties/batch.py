@@ -17,7 +17,8 @@ from tests.conftest import build
 FLAGS = ("-std=c11", "-O1", "-fopenmp", "-fwrapv", "-ffp-contract=off", "-w")
 _ATTRIBUTE = r"__attribute__\s*\(\(\w+\)\)"
 _STATIC = re.compile(
-    rf"^static\b(?:\s+inline\b)?(?:\s*{_ATTRIBUTE})?[^;{{(=]*?\b(\w+)\s*\(", re.MULTILINE
+    rf"^(?:{_ATTRIBUTE}\s+)?static\b(?:\s+inline\b)?(?:\s*{_ATTRIBUTE})?[^;{{(=]*?\b(\w+)\s*\(",
+    re.MULTILINE,
 )
 _TYPEDEF = re.compile(
     r"^typedef\b[^;]*?\b(\w+)\s*(?:__attribute__\s*\(\(.*?\)\))?\s*;", re.MULTILINE
