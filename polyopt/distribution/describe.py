@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from polyopt.distribution.execution import Plan
+from polyopt.distribution.forms import Form
 from polyopt.distribution.judge import judge
 from polyopt.distribution.local import Window
 from polyopt.distribution.ownership import Cut
 from polyopt.distribution.phases import Phase, Step, Together
 from polyopt.distribution.volume import Volume, total, volumes
 from polyopt.ir.showing import show
+
+COMPLETING = {form.value for form in (Form.ALL_REDUCE, Form.REDUCE_SCATTER, Form.SCAN)}
+"""Collectives after a phase."""
 
 
 def describe(plan: Plan, name: str) -> str:
@@ -61,14 +65,14 @@ def _steps(
             yield from _steps(plan, step.body, by_phase, pad + "  ")
             continue
         for volume in by_phase.get(step, []):
-            if volume.form != "all-reduce" and volume.bytes != 0:
+            if volume.form not in COMPLETING and volume.bytes != 0:
                 yield f"{pad}{_volume(volume)}"
         where = dict.fromkeys(rules[name].value for name in step.statements)
         turn = "; one rank after the other" if step.after else ""
         turn += "; what needs no message runs meanwhile" if step in plan.splits else ""
         yield f"{pad}{', '.join(step.statements)}: {', '.join(where)}{turn}"
         for volume in by_phase.get(step, []):
-            if volume.form == "all-reduce":
+            if volume.form in COMPLETING:
                 yield f"{pad}{_volume(volume)}"
 
 

@@ -15,13 +15,14 @@ from typing import TypeAlias
 import islpy as isl
 
 from polyopt.dataclass import dataclass
-from polyopt.distribution.forms import Form, form_of
+from polyopt.distribution.forms import Form, for_any, form_of
 from polyopt.distribution.mesh import Sign
 from polyopt.distribution.ownership import Ownership
 from polyopt.distribution.phases import Phase, Phases, time_of
 from polyopt.distribution.placement import Rule, named
+from polyopt.distribution.scans import Scanned
 from polyopt.ir.affine import coalesced, param_space, time_map
-from polyopt.ir.expr import BinaryOp, Expr
+from polyopt.ir.expr import Binary, BinaryOp, Expr
 from polyopt.ir.integers import evaluate
 from polyopt.ir.parameters import joined
 from polyopt.ir.scop import Statement
@@ -48,10 +49,16 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """Partial results of `array` that all ranks combine by `op` after a phase: an all-reduce."""
+    """What a collective completes of `array` after a phase, by `op`.
+
+    Partial results for all ranks are an all-reduce, for the owners of elements a reduce-scatter; a
+    scan completes recurrences.
+    """
 
     array: str
     op: BinaryOp
+    form: Form
+    scan: Scanned | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,22 +91,65 @@ class Exchanges:
         )
 
     def _combinations(self, phase: Phase) -> tuple[Combination, ...]:
-        found: dict[str, BinaryOp] = {}
+        found: dict[str, Combination] = {}
         for name in phase.statements:
             statement = self.phases.scop.statement(name)
-            if self.phases.placement.rules[name] is Rule.PARTIAL:
+            array, rule = statement.target.array, self.phases.placement.rules[name]
+            if rule is Rule.PARTIAL:
                 assert statement.reduction is not None
-                found[statement.target.array] = statement.reduction.op
-        return tuple(Combination(array, op) for array, op in found.items())
+                form = Form.REDUCE_SCATTER if array in self.own.cuts else Form.ALL_REDUCE
+                found[array] = Combination(array, statement.reduction.op, form)
+            elif rule is Rule.SCAN:
+                assert isinstance(statement.value, Binary)
+                scan = self.scanned(phase, statement)
+                found[array] = Combination(array, statement.value.op, Form.SCAN, scan)
+        return tuple(found.values())
+
+    def scanned(self, phase: Phase, statement: Statement) -> Scanned:
+        """Return what a scan after a phase is of."""
+        placement, own = self.phases.placement, self.own
+        array = statement.target.array
+        (cut,) = own.cuts[array]
+        place = self.phases.around(statement, phase.depth)
+        write = placement.relation(statement.write)
+        written = place.reverse().apply_range(write)
+        owned = own.owned(own.scop.array(array)).intersect_params(own.context)
+        read = self.passed_on(phase, statement).intersect_domain(placement.domains[statement.name])
+        read = place.reverse().apply_range(read)
+        begun = {}
+        for sign in own.signs_of(array):
+            theirs = own.swapped(owned).intersect_params(own.apart(sign))
+            begun[sign] = self.over_places(phase, read.intersect_range(theirs))
+        return Scanned(
+            cut.axis,
+            for_any(self.over_places(phase, written), [n for b in own.blocks for n in b.names]),
+            for_any(
+                self.over_places(phase, written.intersect_range(owned)),
+                [name for b in own.blocks for name in (b.other_low, b.other_high)],
+            ),
+            {sign: one for sign, one in begun.items() if not one.is_empty()},
+        )
+
+    def passed_on(self, phase: Phase, statement: Statement) -> isl.Map:
+        """Return instance -> elements that it reads of other instances in the same phase."""
+        space = self.own.context.get_space()
+        place = self.phases.around(statement, phase.depth)
+        found = isl.Map.empty(self.phases.placement.relation(statement.write).get_space())
+        for source, sink, pairs in named(dependences_of(self.phases.scop).direct_flow):
+            if source == sink == statement.name:
+                pairs = isl.Map.align_params(pairs, space)
+                pairs = pairs.intersect(place.apply_range(place.reverse())).reverse()
+                found = found.union(
+                    pairs.apply_range(self.phases.placement.relation(statement.write))
+                )
+        return found
 
     def _transfers(self, phase: Phase) -> list[Transfer]:
         found = []
         for array in self.own.cuts:
             signs = self.own.signs_of(array)
             early = {sign: self._early(phase, array, sign) for sign in signs}
-            late = {
-                sign: self._over_places(phase, self._late(phase, array, sign)) for sign in signs
-            }
+            late = {sign: self._some(phase, self._late(phase, array, sign)) for sign in signs}
             for sets, is_late in ((early, False), (late, True)):
                 received = {s: one for s, one in sets.items() if one is not None}
                 if received:
@@ -134,7 +184,7 @@ class Exchanges:
         whole, *rest = pieces
         for piece in rest:
             whole = whole.union(piece)
-        return self._over_places(phase, whole)
+        return self._some(phase, whole)
 
     @cached_property
     def _known(self) -> dict[tuple[str, Sign], Events]:
@@ -187,7 +237,12 @@ class Exchanges:
         found: isl.Map | None = None
         placement = self.phases.placement
         for statement in map(self.phases.scop.statement, phase.statements):
+            rule = placement.rules[statement.name]
             domain = (placement.domains if reading else placement.of_other)[statement.name]
+            if rule is Rule.PARTIAL and statement.target.array == array:
+                if reading:
+                    continue  # partial results begin with the neutral element
+                domain = isl.Set.align_params(statement.domain, domain.get_space())
             known = self._computed(phase, statement, array) if reading else None
             accesses = statement.reads if reading else (statement.write,)
             around = self.phases.around(statement, phase.depth).intersect_domain(domain)
@@ -209,6 +264,8 @@ class Exchanges:
         Owners compute all that they read of themselves: asked only where neighbours do, too.
         """
         placement, found = self.phases.placement, None
+        if placement.rules[reader.name] is Rule.SCAN and reader.target.array == array:
+            return self.passed_on(phase, reader)  # or begun anew
         for source, sink, pairs in named(dependences_of(self.phases.scop).direct_flow):
             if sink != reader.name or source not in phase.statements:
                 continue
@@ -239,18 +296,19 @@ class Exchanges:
                 event = event.fix_val(kind, position, isl.Val(constant))
         return event.set_tuple_name(isl.dim_type.in_, _event(word, phase))
 
-    def _over_places(self, phase: Phase, elements: isl.Map | None) -> isl.Set | None:
+    def _some(self, phase: Phase, elements: isl.Map | None) -> isl.Set | None:
+        found = None if elements is None else self.over_places(phase, elements)
+        return None if found is None or found.is_empty() else found
+
+    def over_places(self, phase: Phase, elements: isl.Map) -> isl.Set:
         """Return the elements as a set, the places in the loops around being parameters."""
-        if elements is None:
-            return None
         count = elements.dim(isl.dim_type.in_)
         names = self.phases.params[:count]
         elements = isl.Map.align_params(elements, param_space((*self.own.params, *names)))
         for depth, name in enumerate(names):
             position = elements.find_dim_by_name(isl.dim_type.param, name)
             elements = elements.equate(isl.dim_type.param, position, isl.dim_type.in_, depth)
-        found = coalesced(elements.range())
-        return None if found.is_empty() else found
+        return coalesced(elements.range())
 
 
 def _event(word: str, phase: Phase) -> str:

@@ -15,7 +15,9 @@ import islpy as isl
 import numpy as np
 
 from polyopt.dataclass import dataclass, field
-from polyopt.distribution.exchange import Combination, Exchange, Exchanges, Transfer
+from polyopt.distribution import collectives
+from polyopt.distribution.collectives import ScanPieces
+from polyopt.distribution.exchange import Exchange, Exchanges, Transfer
 from polyopt.distribution.forms import Form
 from polyopt.distribution.local import Storage
 from polyopt.distribution.mesh import Mesh, Sign, block
@@ -24,24 +26,12 @@ from polyopt.distribution.phases import Phase, Step, Together
 from polyopt.distribution.pieces import Condition, Pieces, moved
 from polyopt.distribution.transport import Transport
 from polyopt.ir.affine import coalesced
-from polyopt.ir.expr import BinaryOp
-from polyopt.ir.identity import identity
 from polyopt.ir.integers import evaluate
 from polyopt.never import assert_never
 
 Arrays: TypeAlias = "dict[str, np.ndarray[Any, Any]]"
 RunPhase: TypeAlias = "Callable[[Phase, str, Arrays, Mapping[str, int]], None]"
 """Runs a part of a phase: "all" of it, or what is "inner" or "outer" beside messages."""
-
-COMBINE: dict[BinaryOp, Callable[[Any, Any], Any]] = {
-    BinaryOp.ADD: np.add,
-    BinaryOp.MUL: np.multiply,
-    BinaryOp.MIN: np.minimum,
-    BinaryOp.MAX: np.maximum,
-    BinaryOp.AND: np.bitwise_and,
-    BinaryOp.OR: np.bitwise_or,
-    BinaryOp.XOR: np.bitwise_xor,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,14 +72,24 @@ class Plan:
         return found
 
     @cached_property
+    def scans(self) -> dict[int, ScanPieces]:
+        """The pieces of each scan."""
+        return {
+            id(one): ScanPieces(one.scan)
+            for exchange in self.listed
+            for one in exchange.combinations
+            if one.scan is not None
+        }
+
+    @cached_property
     def conditions(self) -> dict[int, Condition]:
-        """When each all-gather is called: at the same sizes and places by all ranks."""
+        """When each all-gather or all-to-all is called: at the same sizes and places by all."""
         names = tuple(name for b in self.exchanges.own.blocks for name in b.names)
         return {
             id(transfer): Condition(transfer.received.values(), names)
             for exchange in self.listed
             for transfer in exchange.transfers
-            if transfer.form is Form.ALL_GATHER
+            if transfer.form in (Form.ALL_GATHER, Form.ALL_TO_ALL)
         }
 
     @cached_property
@@ -216,19 +216,20 @@ class Run:
         for transfer in early:
             match transfer.form:
                 case Form.ALL_GATHER:
-                    self._gather_all(transfer)
+                    collectives.gather_all(self, transfer)
                 case Form.BROADCAST:
-                    self._broadcast(transfer)
-                case Form.HALO | Form.MESSAGES:
-                    pass
+                    collectives.broadcast(self, transfer)
+                case Form.ALL_TO_ALL:
+                    collectives.all_to_all(self, transfer)
                 case _:
-                    assert_never(transfer.form)
+                    pass
         late = [t for t in exchange.transfers if t.late]
         self._begin(late, receive_only=True)()
-        before = self._begin_partial(exchange.combinations)
+        complete = [collectives.begin(self, one) for one in exchange.combinations]
         self.run_phase(phase, "all", self.arrays, self.values)
         self._begin(late, send_only=True)()
-        self._combine(exchange.combinations, before)
+        for act in complete:
+            act()
 
     def _begin(
         self, transfers: Sequence[Transfer], *, receive_only: bool = False, send_only: bool = False
@@ -244,14 +245,14 @@ class Run:
         for rank, sign in self.others.items():
             values = {**self.values, **self.other_values[rank]}
             if not receive_only:
-                leaving = self._listed(transfers, True, sign, values)
+                leaving = self.listed(transfers, True, sign, values)
                 if leaving:
-                    parts = [self._packed(array, index) for array, index in leaving]
+                    parts = [self.packed(array, index) for array, index in leaving]
                     sends[rank] = parts[0] if len(parts) == 1 else np.concatenate(parts)
             if not send_only:
-                coming[rank] = self._listed(transfers, False, sign, values)
+                coming[rank] = self.listed(transfers, False, sign, values)
                 if coming[rank]:
-                    counts[rank] = sum(self._size(array, index) for array, index in coming[rank])
+                    counts[rank] = sum(self.size(array, index) for array, index in coming[rank])
         name = "pipeline" if transfers[0].late else "messages"
         self.sent[name] += sum(message.size for message in sends.values())
         self.messages += len(sends)
@@ -259,11 +260,11 @@ class Run:
 
         def wait() -> None:
             for rank, message in arriving().items():
-                self._unpack(coming[rank], message)
+                self.unpack(coming[rank], message)
 
         return wait
 
-    def _unpack(self, pieces: Sequence[tuple[str, Any]], message: Any) -> None:  # noqa: ANN401
+    def unpack(self, pieces: Sequence[tuple[str, Any]], message: Any) -> None:  # noqa: ANN401
         """Put the elements of a message into this rank's memory."""
         place = 0
         for array, index in pieces:
@@ -277,7 +278,7 @@ class Run:
         """Return what tells messages of a pipeline from those before it."""
         return int(transfers[0].late)
 
-    def _listed(
+    def listed(
         self, transfers: Sequence[Transfer], sent: bool, sign: Sign, values: Mapping[str, int]
     ) -> list[tuple[str, Any]]:
         """Return the pieces of this rank's memory that cross."""
@@ -290,90 +291,10 @@ class Run:
                 found.append((transfer.array, moved(index, self.starts[transfer.array])))
         return found
 
-    def _packed(self, array: str, index: Any) -> Any:  # noqa: ANN401
+    def packed(self, array: str, index: Any) -> Any:  # noqa: ANN401
         """Return a copy: the phase may write to the array while the message is on its way."""
         return self.arrays[array][index].flatten().view(np.uint8)
 
-    def _size(self, array: str, index: Any) -> int:  # noqa: ANN401
+    def size(self, array: str, index: Any) -> int:  # noqa: ANN401
         part = self.arrays[array][index]
         return int(part.size * part.dtype.itemsize)
-
-    def _gather_all(self, transfer: Transfer) -> None:
-        """Give every rank's block to all."""
-        if not self.plan.conditions[id(transfer)].at(self.values):
-            return
-        (cut,) = self.plan.exchanges.own.cuts[transfer.array]
-        memory, start = self.arrays[transfer.array], self.starts[transfer.array]
-        boxes = []
-        for rank in range(self.transport.size):
-            bounds = dict(self.bounds_of(rank))[cut.blocks]
-            low, high = (bound - cut.shift - start[cut.axis] for bound in bounds)
-            low, high = max(0, low), min(high, memory.shape[cut.axis])
-            boxes.append((slice(None),) * cut.axis + (slice(low, max(low, high)),))
-        counts = [memory[box].size * memory.dtype.itemsize for box in boxes]
-        mine = self._packed(transfer.array, boxes[self.transport.rank])
-        self.sent[transfer.form.value] += mine.size * (self.transport.size - 1)
-        parts = self.transport.gather_all(mine, counts)
-        for rank, (box, part) in enumerate(zip(boxes, parts, strict=True)):
-            if rank != self.transport.rank:
-                memory[box] = part.view(memory.dtype).reshape(memory[box].shape)
-
-    def _broadcast(self, transfer: Transfer) -> None:
-        """Give what one rank has to all; every rank finds out which one that is."""
-        for root in range(self.transport.size):
-            index = self._pieces_of(transfer, root)
-            if not index:
-                continue
-            at = [moved(one, self.starts[transfer.array]) for one in index]
-            count = sum(self._size(transfer.array, one) for one in at)
-            mine = None
-            if root == self.transport.rank:
-                mine = np.concatenate([self._packed(transfer.array, one) for one in at])
-                self.sent[transfer.form.value] += count * (self.transport.size - 1)
-            data, place = self.transport.broadcast(mine, root, count), 0
-            for one in at:
-                part = self.arrays[transfer.array][one]
-                size = part.size * part.dtype.itemsize
-                if root != self.transport.rank:
-                    values = data[place : place + size].view(part.dtype)
-                    self.arrays[transfer.array][one] = values.reshape(part.shape)
-                place += size
-
-    def _pieces_of(self, transfer: Transfer, root: int) -> tuple[Any, ...]:
-        """Return what rank `root` has of a broadcast, as a rank with a block sees it."""
-        for rank in range(self.transport.size):
-            low_high = self.blocks_of(rank)
-            if rank == root or any(
-                low_high[b.low] == low_high[b.high] for b in self.plan.exchanges.own.blocks
-            ):
-                continue
-            values = {**self.values, **low_high}
-            for b, (low, high) in self.bounds_of(root):
-                values |= {b.other_low: low, b.other_high: high}
-            pieces = self.plan.pieces.get((id(transfer), False, self.mesh.sign(rank, root)))
-            if pieces is not None:
-                return pieces.at(values)[0]
-        return ()
-
-    def _begin_partial(self, combinations: Sequence[Combination]) -> Arrays:
-        """Set what partial results are accumulated in to the neutral element; return what was."""
-        before: Arrays = {}
-        if self.transport.size == 1:
-            return before
-        for one in combinations:
-            memory = self.arrays[one.array]
-            neutral = identity(one.op, self.declared[one.array].dtype)
-            assert neutral is not None
-            before[one.array] = memory.copy()
-            memory[...] = neutral.value
-        return before
-
-    def _combine(self, combinations: Sequence[Combination], before: Arrays) -> None:
-        if self.transport.size == 1:
-            return
-        for one in combinations:
-            memory, combine = self.arrays[one.array], COMBINE[one.op]
-            whole = self.transport.reduce_all(np.ascontiguousarray(memory), one.op.value, combine)
-            self.sent["all-reduce"] += memory.size * memory.dtype.itemsize
-            with np.errstate(all="ignore"):
-                memory[...] = combine(before[one.array], whole)

@@ -13,7 +13,7 @@ from enum import Enum, unique
 import islpy as isl
 
 from polyopt.distribution.mesh import Sign
-from polyopt.distribution.ownership import Blocks, Ownership
+from polyopt.distribution.ownership import Ownership
 from polyopt.ir.affine import sample_point
 
 Received = Mapping[Sign, isl.Set]
@@ -26,6 +26,10 @@ class Form(Enum):
     HALO = "halo exchange"
     ALL_GATHER = "all-gather"
     BROADCAST = "broadcast"
+    ALL_TO_ALL = "all-to-all"
+    ALL_REDUCE = "all-reduce"
+    REDUCE_SCATTER = "reduce-scatter"
+    SCAN = "scan"
     MESSAGES = "point to point"
 
 
@@ -36,12 +40,14 @@ def form_of(
     halo = halo_of(own, array, received)
     if halo:
         return Form.HALO, halo
-    if own.mesh_axes == 1 and len(received) == 2 and not any(differing(own, received)):
+    if own.mesh_axes != 1 or len(received) != 2:
+        return Form.MESSAGES, ()
+    if not any(differing(own, received)):
         if is_whole(own, array, received):
             return Form.ALL_GATHER, ()
         if is_of_one(own, array, received.values()):
             return Form.BROADCAST, ()
-    return Form.MESSAGES, ()
+    return (Form.MESSAGES if any(silent(own, received)) else Form.ALL_TO_ALL), ()
 
 
 def is_whole(own: Ownership, array: str, received: Received) -> bool:
@@ -61,32 +67,58 @@ def differing(own: Ownership, received: Received) -> Iterator[str]:
     for sign, one in received.items():
         space = one.get_space()
         busy = isl.Set.align_params(own.apart(sign), space)
-        anyone = one
         for b in own.blocks:
-            busy = busy.intersect(_is_busy(busy, b))
-            for name in (b.low, b.high):
-                position = anyone.find_dim_by_name(isl.dim_type.param, name)
-                anyone = anyone.project_out(isl.dim_type.param, position, 1)
-        anyone = isl.Set.align_params(anyone, space).intersect_params(busy)
-        missing = anyone.subtract(one)
+            busy = busy.intersect(_is_busy(busy, b.low, b.high))
+        anyone = for_any(one, [name for b in own.blocks for name in (b.low, b.high)])
+        missing = anyone.intersect_params(busy).subtract(one).params()
         if not missing.is_empty():
-            point = sample_point(missing.params())
-            sizes = {} if point is None else point[0]
-            yield ", ".join(f"{name} = {value}" for name, value in sizes.items())
+            yield _sample(missing)
 
 
-def _is_busy(space: isl.Set, b: Blocks) -> isl.Set:
-    """Return where this rank's block is not empty."""
+def silent(own: Ownership, received: Received) -> Iterator[str]:
+    """Yield sizes and blocks at which a rank gets nothing of another one, but others do.
+
+    Ranks with empty blocks do not count.
+    """
+    for sign, one in received.items():
+        space = one.get_space()
+        busy = isl.Set.align_params(own.apart(sign), space).params()
+        for b in own.blocks:
+            busy = busy.intersect(_is_busy(busy, b.low, b.high))
+            busy = busy.intersect(_is_busy(busy, b.other_low, b.other_high))
+        anyone = for_any(one.params(), [name for b in own.blocks for name in b.names])
+        missing = anyone.intersect(busy).subtract(one.params())
+        if not missing.is_empty():
+            yield _sample(missing)
+
+
+def for_any(value: isl.Set, names: Iterable[str]) -> isl.Set:
+    """Return what is in a set for some values of parameters."""
+    space = value.get_space()
+    for name in names:
+        position = value.find_dim_by_name(isl.dim_type.param, name)
+        value = value.project_out(isl.dim_type.param, position, 1)
+    return isl.Set.align_params(value, space)
+
+
+def _sample(params: isl.Set) -> str:
+    point = sample_point(params)
+    sizes = {} if point is None else point[0]
+    return ", ".join(f"{name} = {value}" for name, value in sizes.items())
+
+
+def _is_busy(space: isl.Set, low: str, high: str) -> isl.Set:
+    """Return where a rank's block is not empty."""
     local = isl.LocalSpace.from_space(space.get_space())
-    low, high = (
+    first, end = (
         isl.PwAff.from_aff(
             isl.Aff.var_on_domain(
                 local, isl.dim_type.param, space.find_dim_by_name(isl.dim_type.param, name)
             )
         )
-        for name in (b.low, b.high)
+        for name in (low, high)
     )
-    return low.lt_set(high)
+    return first.lt_set(end)
 
 
 def is_of_one(own: Ownership, array: str, sets: Iterable[isl.Set]) -> bool:

@@ -14,17 +14,17 @@ import islpy as isl
 from polyopt.dataclass import dataclass
 from polyopt.distribution.exchange import Transfer
 from polyopt.distribution.execution import Plan
-from polyopt.distribution.forms import Form, differing, is_of_one, is_whole
+from polyopt.distribution.forms import Form, differing, is_of_one, is_whole, silent
+from polyopt.distribution.judge_instances import InstanceJudge
 from polyopt.distribution.mesh import Sign
 from polyopt.distribution.overlap import is_legal
-from polyopt.distribution.ownership import Cut
 from polyopt.distribution.phases import Phase, time_of, together_in
 from polyopt.distribution.placement import Rule, named
 from polyopt.errors import InternalError
-from polyopt.ir.affine import coalesced, pw_aff, sample_point, time_map
-from polyopt.ir.expr import Expr, add, integer
+from polyopt.ir.affine import coalesced, sample_point, time_map
+from polyopt.ir.expr import integer
 from polyopt.ir.integers import evaluate
-from polyopt.ir.scop import Access, Statement
+from polyopt.ir.scop import Statement
 from polyopt.schedule.dependences import dependences_of
 
 EARLY, WRITE, LATE, READ = range(4)
@@ -71,18 +71,8 @@ def judge(plan: Plan) -> tuple[Claim, ...]:
     return tuple(Claim(name, next(check(), "")) for name, check in checks)
 
 
-class _Judge:
+class _Judge(InstanceJudge):
     """Each method yields what does not hold."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.phases = plan.exchanges.phases
-        self.placement = self.phases.placement
-        self.own = plan.exchanges.own
-        self.scop = self.own.scop
-        self.space = self.own.context.get_space()
-        self.phase_of = {name: phase for phase in self.phases.phases for name in phase.statements}
-        self.length = max(len(s.order) for s in self.scop.statements) + 1
 
     def blocks(self) -> Iterator[str]:
         """Blocks follow one another from 0 to the extent: by induction over the ranks.
@@ -112,104 +102,6 @@ class _Judge:
         if not block.union(after).is_equal(all_left):
             yield "an index lies between a block and those after it"
 
-    def instances(self) -> Iterator[str]:
-        """Each instance runs where it has to, and once where its result is added or owned."""
-        for statement in self.scop.statements:
-            mine = self.placement.domains[statement.name].intersect_params(self.own.checked)
-            rule = self.placement.rules[statement.name]
-            array = statement.target.array
-            match rule:
-                case Rule.OWNER | Rule.WIDENED:
-                    yield from self._is_owned(statement, mine, rule)
-                case Rule.PARTIAL:
-                    yield from self._is_partial(statement, mine)
-                case Rule.EVERYWHERE:
-                    if not mine.is_equal(self._all(statement)):
-                        yield f"{statement.name} does not run on every rank"
-                case Rule.NEEDED:
-                    yield from self._is_there(statement, mine)
-            if rule not in (Rule.OWNER, Rule.WIDENED) and array in self.own.cuts:
-                yield f"{statement.name} writes elements of `{array}` that others own"
-
-    def _is_owned(self, statement: Statement, mine: isl.Set, rule: Rule) -> Iterator[str]:
-        """A rank runs what writes its elements; for some iterations, more of the program."""
-        wanted = self._where_owned(statement, statement.write)
-        if wanted is None or not wanted.is_subset(mine):
-            yield f"{statement.name} does not run where `{statement.target.array}` is owned"
-        elif rule is Rule.OWNER and not mine.is_equal(wanted):
-            yield f"{statement.name} writes elements of `{statement.target.array}` that others own"
-        elif not mine.is_subset(self._all(statement)):
-            yield f"{statement.name} has other instances than the program"
-
-    def _all(self, statement: Statement) -> isl.Set:
-        domain = isl.Set.align_params(statement.domain, self.space)
-        return domain.intersect_params(self.own.checked)
-
-    def _where_owned(self, statement: Statement, access: Access) -> isl.Set | None:
-        """Return the instances whose element this rank owns; None if one has no owner, or several.
-
-        Elements of an array that is cut along every axis of the mesh have one owner.
-        """
-        cuts = self.own.cuts.get(access.array, ())
-        domain = self._all(statement)
-        if not cuts or not access.exact:
-            return None
-        if access is not statement.write and len(cuts) < self.own.mesh_axes:
-            return None
-        found = domain
-        for cut in cuts:
-            place = self._place(domain, access, cut)
-            top = self._limit(domain, cut.blocks.extent)
-            inside = place.ge_set(self._limit(domain, integer(0))).intersect(place.lt_set(top))
-            if not domain.is_subset(inside):
-                return None
-            mine = place.ge_set(self._param(domain, cut.blocks.low))
-            mine = mine.intersect(place.lt_set(self._param(domain, cut.blocks.high)))
-            found = found.intersect(mine)
-        return found
-
-    def _place(self, domain: isl.Set, access: Access, cut: Cut) -> isl.PwAff:
-        return pw_aff(add(access.index[cut.axis], integer(cut.shift)), domain.get_space())
-
-    def _limit(self, domain: isl.Set, expr: Expr) -> isl.PwAff:
-        return pw_aff(expr, domain.get_space())
-
-    def _param(self, domain: isl.Set, name: str) -> isl.PwAff:
-        local = isl.LocalSpace.from_space(domain.get_space())
-        position = domain.find_dim_by_name(isl.dim_type.param, name)
-        return isl.PwAff.from_aff(isl.Aff.var_on_domain(local, isl.dim_type.param, position))
-
-    def _is_partial(self, statement: Statement, mine: isl.Set) -> Iterator[str]:
-        """Each term of a sum whose order is open is added by the owner of an operand."""
-        operands = [self._where_owned(statement, read) for read in statement.reads]
-        if not any(one is not None and mine.is_equal(one) for one in operands):
-            yield f"{statement.name} does not add each term once"
-        if not statement.is_reassociable:
-            yield f"{statement.name} adds in an order that is part of the program"
-        yield from self._is_combined(statement)
-
-    def _is_combined(self, statement: Statement) -> Iterator[str]:
-        """Partial results are combined after their phase, in which nothing else touches them."""
-        phase, array = self.phase_of[statement.name], statement.target.array
-        combined = [c for e in self.plan.listed if e.phase == phase for c in e.combinations]
-        found = [c for c in combined if c.array == array]
-        if statement.reduction is None or [c.op for c in found] != [statement.reduction.op]:
-            yield f"partial results of `{array}` are not combined once"
-        for name in phase.statements:
-            other = self.scop.statement(name)
-            if other is not statement and array in other.arrays:
-                yield f"{name} touches `{array}` before its partial results are combined"
-
-    def _is_there(self, statement: Statement, mine: isl.Set) -> Iterator[str]:
-        """What this rank reads of a temporary, it has computed."""
-        for source, reader, pairs in named(dependences_of(self.scop).direct_flow):
-            if source != statement.name:
-                continue
-            pairs = isl.Map.align_params(pairs, self.space)
-            readers = self.placement.domains[reader]
-            if not pairs.intersect_range(readers).domain().is_subset(mine):
-                yield f"{reader} reads a value of {source} that its rank has not computed"
-
     def values(self) -> Iterator[str]:
         """Each element of another rank arrives after its last write and before it is read."""
         for array in self.own.cuts:
@@ -232,6 +124,7 @@ class _Judge:
                     continue
                 elements = self.placement.relation(access).intersect_domain(mine)
                 elements = elements.intersect_range(others)
+                elements = elements.subtract(self._begun(reader, array, elements))
                 if elements.is_empty():
                     continue
                 text = f"{reader.name} reads elements of `{array}` that do not arrive in time"
@@ -246,11 +139,21 @@ class _Judge:
                     if both.is_empty():
                         continue
                     first = first.subtract(both)
-                    # what this rank computes, too, it has
-                    pairs = pairs.subtract_domain(self.placement.domains[source])
+                    if not self.placement.rules[source].is_combined:
+                        # what this rank computes, too, it has
+                        pairs = pairs.subtract_domain(self.placement.domains[source])
                     yield self._triples(writer, reader, pairs, elements), text
                 if not first.is_empty():
                     yield self._pairs(reader, first), text
+
+    def _begun(self, reader: Statement, array: str, elements: isl.Map) -> isl.Map:
+        """Return the elements that begin with the neutral one, as `instances` proves."""
+        rule = self.placement.rules[reader.name]
+        if reader.target.array == array and rule is Rule.PARTIAL:
+            return elements
+        if reader.target.array == array and rule is Rule.SCAN:
+            return self.plan.exchanges.passed_on(self.phase_of[reader.name], reader)
+        return elements.subtract(elements)
 
     def _time(self, statement: Statement, event: int) -> isl.Map:
         times = (*time_of(statement, self.phase_of[statement.name]),)
@@ -410,6 +313,12 @@ class _Judge:
     def _is_common(self, transfer: Transfer) -> Iterator[str]:
         if transfer.late:
             yield f"a collective of `{transfer.array}` within a pipeline"
+        if transfer.form is Form.ALL_TO_ALL:
+            for condition in silent(self.own, transfer.received):
+                yield f"`{transfer.array}` is a collective only for ranks with {condition}"
+            if self.own.mesh_axes != 1:
+                yield f"an all-to-all of `{transfer.array}` on a grid of ranks"
+            return
         for condition in differing(self.own, transfer.received):
             yield f"`{transfer.array}` is a collective only for ranks with {condition}"
         if transfer.form is Form.BROADCAST and not is_of_one(

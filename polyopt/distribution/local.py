@@ -13,7 +13,7 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.distribution.exchange import Exchanges
-from polyopt.distribution.forms import reach_of
+from polyopt.distribution.forms import Form, reach_of
 from polyopt.distribution.ownership import Cut, Ownership
 from polyopt.distribution.phases import Phase, place_of
 from polyopt.ir.affine import coalesced, condition_set, param_space
@@ -99,6 +99,12 @@ def storage_of(exchanges: Exchanges) -> Storage:
 
 def _windows(exchanges: Exchanges, name: str) -> tuple[Window, ...]:
     own, placement = exchanges.own, exchanges.phases.placement
+    if any(
+        c.array == name and c.form is Form.REDUCE_SCATTER
+        for e in exchanges.all
+        for c in e.combinations
+    ):
+        return tuple(Window(cut, 0, 0, whole=True) for cut in own.cuts[name])
     touched = own.owned(own.scop.array(name)).intersect_params(own.context)
     for statement in own.scop.statements:
         for access in (statement.write, *statement.reads):

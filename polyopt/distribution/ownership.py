@@ -19,7 +19,18 @@ from polyopt.dataclass import dataclass
 from polyopt.distribution.mesh import Sign
 from polyopt.ir.affine import NotAffine, condition_set, index_box, param_space
 from polyopt.ir.array import Array
-from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Iter, Param, add, integer
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Const,
+    Expr,
+    Iter,
+    Param,
+    add,
+    integer,
+)
 from polyopt.ir.names import fresh_name
 from polyopt.ir.parameters import param_names
 from polyopt.ir.scop import Scop
@@ -76,6 +87,19 @@ def between(low: Expr, value: Expr, high: Expr) -> Expr:
     """Return `low <= value < high`."""
     least, most = _holds(low, CompareOp.LE, value), _holds(value, CompareOp.LT, high)
     return Binary(BinaryOp.AND, least, most, DType.BOOL)
+
+
+def moved_by(expr: Expr) -> tuple[str, int] | None:
+    """Return the iterator and the constant of a subscript that is their sum, None for others."""
+    match expr:
+        case Iter(name=name):
+            return name, 0
+        case Binary(op=BinaryOp.ADD, left=Iter(name=name), right=Const(value=int(value))):
+            return name, value
+        case Binary(op=BinaryOp.SUB, left=Iter(name=name), right=Const(value=int(value))):
+            return name, -value
+        case _:
+            return None
 
 
 @dataclass(frozen=True, eq=False)

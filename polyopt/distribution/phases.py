@@ -18,8 +18,8 @@ import islpy as isl
 from polyopt.dataclass import dataclass
 from polyopt.distribution.mesh import Sign
 from polyopt.distribution.placement import Placement, Rule, named
+from polyopt.distribution.scans import around, is_complete
 from polyopt.errors import FrontendError
-from polyopt.ir.affine import time_map
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Param, Unary, UnaryOp, integer
 from polyopt.ir.names import fresh_name
 from polyopt.ir.scop import Scop, Statement
@@ -182,15 +182,21 @@ class Phases:
 
     def _is_phase(self, nests: Sequence[Nest], depth: int) -> bool:
         names = [name for nest in nests for name in nest.statements]
-        if not self._partial_alone(names):
+        if not self._combined_alone(names, depth):
             return False
         return not any(self.crossing(names, depth, sign) for sign in self.placement.own.signs)
 
-    def _partial_alone(self, names: Sequence[str]) -> bool:
-        """Tell whether nothing else touches what partial results are accumulated in."""
+    def _combined_alone(self, names: Sequence[str], depth: int) -> bool:
+        """Tell whether nothing else touches what a collective completes, and a scan runs once."""
+        own, rules = self.placement.own, self.placement.rules
+        for one in map(self.scop.statement, names):
+            if rules[one.name] is Rule.SCAN:
+                (cut,) = own.cuts[one.target.array]
+                if not is_complete(own, one, cut.axis, depth):
+                    return False
         statements = [self.scop.statement(name) for name in names]
         for one in statements:
-            if self.placement.rules[one.name] is not Rule.PARTIAL:
+            if not rules[one.name].is_combined:
                 continue
             if any(one.target.array in s.arrays for s in statements if s is not one):
                 return False
@@ -208,6 +214,8 @@ class Phases:
             array = self.scop.statement(source).target.array
             if array not in own.cuts or sign not in own.signs_of(array):
                 continue
+            if self.placement.rules[source].is_combined:
+                continue  # complete after the phase only, and nothing else of it reads them
             for reader in names:
                 elements = self._crossing(source, reader, depth, apart)
                 if elements is not None:
@@ -236,13 +244,7 @@ class Phases:
 
     def around(self, statement: Statement, depth: int) -> isl.Map:
         """Return instance -> its place in the outer `depth` loops."""
-        space = self.placement.own.context.get_space()
-        domain = isl.Set.align_params(statement.domain, space)
-        places = statement.order[1 : 2 * depth : 2]
-        if not places:
-            none = isl.Map.from_domain(domain)
-            return none
-        return time_map(domain, places, depth)
+        return around(self.placement.own, statement, depth)
 
     def _pipeline(self, nest: Nest, depth: int, body: Sequence[Step]) -> frozenset[Sign]:
         """Return how ranks lie whose values a nest reads, if ranks may run it one by one.

@@ -21,14 +21,11 @@ class Pieces:
     """The pieces of one set for any values of its parameters; they are computed once."""
 
     def __init__(self, elements: isl.Set) -> None:
-        self._elements = elements
-        space = elements.get_space()
         kind = isl.dim_type.param
-        self._names = tuple(
-            str(space.get_dim_name(kind, position))
-            for position in range(space.dim(kind))
-            if elements.involves_dims(kind, position, 1)
-        )
+        for position in reversed(range(elements.dim(kind))):
+            if not elements.involves_dims(kind, position, 1):
+                elements = elements.project_out(kind, position, 1)
+        self._elements, self._names = elements, tuple(_names(elements))
         self._known: dict[tuple[int, ...], tuple[tuple[Index, ...], int]] = {}
 
     def at(self, values: Mapping[str, int]) -> tuple[tuple[Index, ...], int]:

@@ -14,10 +14,11 @@ from functools import cached_property
 import islpy as isl
 
 from polyopt.dataclass import dataclass
-from polyopt.distribution.ownership import Cut, Cuts, Ownership, between
+from polyopt.distribution.ownership import Cut, Cuts, Ownership, between, moved_by
+from polyopt.distribution.scans import axis_of_scan
 from polyopt.ir.affine import coalesced, condition_set, index_box
 from polyopt.ir.array import Role
-from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Load, add, integer, loads
+from polyopt.ir.expr import Iter, Load, add, integer, loads
 from polyopt.ir.names import iterators
 from polyopt.ir.scop import Access, Scop, Statement
 from polyopt.schedule.dependences import dependences_of
@@ -35,19 +36,12 @@ class Rule(Enum):
     NEEDED = "where it is read"  # one of its instances reads the temporary
     EVERYWHERE = "every rank"
     WIDENED = "owner computes, and neighbours what they need for some steps"
+    SCAN = "owner computes, then adds what ranks before it have"  # of `a[i] = a[i - 1] op x`
 
-
-def moved_by(expr: Expr) -> tuple[str, int] | None:
-    """Return the iterator and the constant of a subscript that is their sum, None for others."""
-    match expr:
-        case Iter(name=name):
-            return name, 0
-        case Binary(op=BinaryOp.ADD, left=Iter(name=name), right=Const(value=int(value))):
-            return name, value
-        case Binary(op=BinaryOp.SUB, left=Iter(name=name), right=Const(value=int(value))):
-            return name, -value
-        case _:
-            return None
+    @property
+    def is_combined(self) -> bool:
+        """Whether a collective after the phase completes what ranks have computed."""
+        return self in (Rule.PARTIAL, Rule.SCAN)
 
 
 def with_inferred(scop: Scop, own: Ownership, kept: frozenset[str]) -> Cuts:
@@ -162,8 +156,7 @@ def place(own: Ownership) -> Placement:
         domain = isl.Set.align_params(statement.domain, space).intersect_params(own.context)
         operand = _operand(own, statement)
         if statement.target.array in own.cuts:
-            rules[statement.name] = Rule.OWNER
-            domain = _touching(domain, statement.write, own)
+            rules[statement.name], domain = _of_owner(own, statement, domain)
         elif operand is not None:
             rules[statement.name] = Rule.PARTIAL
             domain = _touching(domain, operand, own)
@@ -186,10 +179,43 @@ def _touching(domain: isl.Set, access: Access, own: Ownership) -> isl.Set:
     return coalesced(domain.intersect(relation.intersect_range(owned).domain()))
 
 
+def _of_owner(own: Ownership, statement: Statement, domain: isl.Set) -> tuple[Rule, isl.Set]:
+    """Return where a statement runs that writes an array that is cut.
+
+    Terms of a sum are added by the owners of operands if owners of the sum lack some of them, and
+    the owners of operands lack none: then partial results cross ranks, else operands do.
+    """
+    mine = _touching(domain, statement.write, own)
+    if axis_of_scan(own, statement) is not None:
+        return Rule.SCAN, mine
+    if own.mesh_axes == 1 and not _has_operands(own, statement, mine):
+        for operand in _operands(own, statement):
+            terms = _touching(domain, operand, own)
+            if _has_operands(own, statement, terms):
+                return Rule.PARTIAL, terms
+    return Rule.OWNER, mine
+
+
+def _has_operands(own: Ownership, statement: Statement, domain: isl.Set) -> bool:
+    """Tell whether a rank owns all that instances read, but for what they write."""
+    for read in statement.reads:
+        if read.array in own.cuts and read.array != statement.target.array:
+            relation = isl.Map.align_params(read.relation, domain.get_space())
+            owned = own.owned(own.scop.array(read.array))
+            if not relation.intersect_domain(domain).range().is_subset(owned):
+                return False
+    return True
+
+
 def _operand(own: Ownership, statement: Statement) -> Access | None:
     """Return the operand of a sum into an array that is not cut, whose owner adds its terms."""
+    return next(_operands(own, statement), None)
+
+
+def _operands(own: Ownership, statement: Statement) -> Iterator[Access]:
+    """Yield the operands of a sum of which each term has one."""
     if not statement.is_reassociable or statement.guard is not None:
-        return None
+        return
     inner = set(statement.iters)
     for index in statement.target.index:
         inner -= iterators(index)
@@ -199,8 +225,7 @@ def _operand(own: Ownership, statement: Statement) -> Access | None:
         if not cuts or not everywhere or not read.exact:
             continue
         if all(iterators(read.index[cut.axis]) & inner for cut in cuts):
-            return read
-    return None
+            yield read
 
 
 def _settle_needed(own: Ownership, rules: dict[str, Rule], domains: dict[str, isl.Set]) -> None:

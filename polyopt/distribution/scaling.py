@@ -26,7 +26,8 @@ LATENCY = 2e-6
 """Seconds that a message takes at least, as on current fast networks."""
 BANDWIDTH = 12e9
 """Bytes a second of a rank's link, as 100 Gbit/s."""
-_COLLECTIVE = (Form.ALL_GATHER.value, Form.BROADCAST.value, "all-reduce")
+_REDUCING = (Form.ALL_REDUCE.value, Form.REDUCE_SCATTER.value, Form.SCAN.value)
+_COLLECTIVE = (Form.ALL_GATHER.value, Form.BROADCAST.value, *_REDUCING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +112,10 @@ def _predicted(
         share = _value(volume.bytes, sizes, ranks) / ranks
         count = _value(volume.messages, sizes, ranks)
         if volume.form in _COLLECTIVE:
-            calls = count if volume.form == "all-reduce" else count / max(1, ranks - 1)
+            calls = count if volume.form in _REDUCING else count / max(1, ranks - 1)
             calls = calls / ranks if volume.form == Form.ALL_GATHER.value else calls
             messages += calls * math.ceil(math.log2(max(ranks, 1)))
-            amount += share * (2 if volume.form == "all-reduce" else 1)
+            amount += share * (2 if volume.form == Form.ALL_REDUCE.value else 1)
             amount += share * (ranks - 1) if weak and volume.form == Form.ALL_GATHER.value else 0
             continue
         messages += count / ranks

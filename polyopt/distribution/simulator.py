@@ -143,6 +143,29 @@ class Simulated:
         """Return all ranks' arrays combined."""
         return combined(self._call(f"an all-reduce by {name}", mine.copy()), combine)
 
+    def all_to_all(self, sends: Sequence[Bytes], counts: Sequence[int]) -> list[Bytes]:
+        """Return the messages of all ranks to this one."""
+        given = self._call("an all-to-all", [message.copy() for message in sends])
+        parts: list[Bytes] = [messages[self.rank] for messages in given]
+        for rank, (part, count) in enumerate(zip(parts, counts, strict=True)):
+            self._require(part.size, count, rank)
+        return parts
+
+    def reduce_scatter(self, parts: Sequence[Any], name: str, combine: Combine) -> Any:  # noqa: ANN401
+        """Return all ranks' arrays for this one combined."""
+        given = self._call(f"a reduce-scatter by {name}", [part.copy() for part in parts])
+        mine = [arrays[self.rank] for arrays in given]
+        for rank, part in enumerate(mine):
+            self._require(part.nbytes, parts[self.rank].nbytes, rank)
+        return combined(mine, combine)
+
+    def scan(self, mine: Any, name: str, combine: Combine) -> Any:  # noqa: ANN401
+        """Return the arrays of the ranks before this one combined, None on the first."""
+        given = self._call(f"a scan by {name}", mine.copy())
+        for rank, part in enumerate(given):
+            self._require(part.nbytes, mine.nbytes, rank)
+        return combined(given[: self.rank], combine) if self.rank else None
+
     def first_alone(self, act: Callable[[], None]) -> None:
         """Call `act`: ranks of one process share what it makes."""
         act()

@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
 from types import TracebackType
 from typing import Any, Protocol, TypeAlias
 
@@ -33,7 +34,10 @@ class Transport(Protocol):
 
     `begin` starts messages to and from some ranks, each of a known number of bytes, and returns a
     function that waits for those that come.  `gather_all` returns every rank's bytes, `broadcast`
-    those of one rank.
+    those of one rank.  `all_to_all` sends one message to each rank and returns those that come.
+    `reduce_all` returns all ranks' arrays combined.  `reduce_scatter` gets an array for each rank,
+    and returns what all have for this one, combined.  `scan` combines the arrays of the ranks
+    before this one, and returns None on the first.
     `first_alone` calls a function on the first rank before the others.
     """
 
@@ -48,7 +52,13 @@ class Transport(Protocol):
 
     def broadcast(self, mine: Bytes | None, root: int, count: int) -> Bytes: ...
 
+    def all_to_all(self, sends: Sequence[Bytes], counts: Sequence[int]) -> list[Bytes]: ...
+
     def reduce_all(self, mine: Any, name: str, combine: Combine) -> Any: ...  # noqa: ANN401
+
+    def reduce_scatter(self, parts: Sequence[Any], name: str, combine: Combine) -> Any: ...  # noqa: ANN401
+
+    def scan(self, mine: Any, name: str, combine: Combine) -> Any: ...  # noqa: ANN401
 
     def first_alone(self, act: Callable[[], None]) -> None: ...
 
@@ -79,6 +89,20 @@ class Alone:
         """Return this rank's array."""
         del name, combine
         return mine
+
+    def all_to_all(self, sends: Sequence[Bytes], counts: Sequence[int]) -> list[Bytes]:
+        """Return this rank's message to itself."""
+        del counts
+        return list(sends)
+
+    def reduce_scatter(self, parts: Sequence[Any], name: str, combine: Combine) -> Any:  # noqa: ANN401
+        """Return this rank's array."""
+        del name, combine
+        return parts[0]
+
+    def scan(self, mine: Any, name: str, combine: Combine) -> Any:  # noqa: ANN401
+        """Return None: there is no rank before."""
+        del mine, name, combine
 
     def first_alone(self, act: Callable[[], None]) -> None:
         """Call `act`."""
@@ -118,7 +142,7 @@ class Mpi:
     def gather_all(self, mine: Bytes, counts: Sequence[int]) -> list[Bytes]:
         """Return every rank's bytes by `MPI_Iallgatherv`."""
         whole = np.empty(sum(counts), np.uint8)
-        places = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(int).tolist()
+        places = _starts(counts)
         layout = [whole, list(counts), places, self._mpi.BYTE]
         self._wait([self._comm.Iallgatherv(mine, layout)], range(self.size))
         return [whole[p : p + c] for p, c in zip(places, counts, strict=True)]
@@ -134,14 +158,54 @@ class Mpi:
 
         Minima and maxima of floats are combined here: MPI does not say what becomes of NaN.
         """
-        own = name in ("min", "max") and mine.dtype.kind == "f"
-        if name in self._ops and not own and mine.dtype.char in "bBhHiIlLqQfdFD":
+        if self._has(name, mine):
             result = np.empty_like(mine)
             self._wait([self._comm.Iallreduce(mine, result, self._ops[name])], range(self.size))
             return result
         flat = np.ascontiguousarray(mine).reshape(-1).view(np.uint8)
         parts = self.gather_all(flat, [flat.size] * self.size)
         return combined([p.view(mine.dtype).reshape(mine.shape) for p in parts], combine)
+
+    def _has(self, name: str, like: Any) -> bool:  # noqa: ANN401
+        """Tell whether MPI has the operation for a type, and says what it does."""
+        own = name in ("min", "max") and like.dtype.kind == "f"
+        return name in self._ops and not own and like.dtype.char in "bBhHiIlLqQfdFD"
+
+    def all_to_all(self, sends: Sequence[Bytes], counts: Sequence[int]) -> list[Bytes]:
+        """Return the messages of all ranks by `MPI_Ialltoallv`."""
+        leaving = [len(message) for message in sends]
+        whole = np.empty(sum(counts), np.uint8)
+        places = _starts(counts)
+        out = [np.concatenate(sends), leaving, _starts(leaving), self._mpi.BYTE]
+        into = [whole, list(counts), places, self._mpi.BYTE]
+        self._wait([self._comm.Ialltoallv(out, into)], range(self.size))
+        return [whole[p : p + c] for p, c in zip(places, counts, strict=True)]
+
+    def reduce_scatter(self, parts: Sequence[Any], name: str, combine: Combine) -> Any:  # noqa: ANN401
+        """Return all ranks' arrays for this one combined by `MPI_Ireduce_scatter`."""
+        like = parts[self.rank]
+        if self._has(name, like):
+            result = np.empty_like(like)
+            out = np.concatenate([part.reshape(-1) for part in parts])
+            counts = [part.size for part in parts]
+            request = self._comm.Ireduce_scatter(out, result, counts, self._ops[name])
+            self._wait([request], range(self.size))
+            return result
+        sends = [np.ascontiguousarray(part).reshape(-1).view(np.uint8) for part in parts]
+        found = self.all_to_all(sends, [like.nbytes] * self.size)
+        return combined([p.view(like.dtype).reshape(like.shape) for p in found], combine)
+
+    def scan(self, mine: Any, name: str, combine: Combine) -> Any:  # noqa: ANN401
+        """Return the arrays of the ranks before this one combined by `MPI_Iexscan`."""
+        if self._has(name, mine):
+            result = np.empty_like(mine)
+            request = self._comm.Iexscan(np.ascontiguousarray(mine), result, self._ops[name])
+            self._wait([request], range(self.size))
+            return result if self.rank else None
+        flat = np.ascontiguousarray(mine).reshape(-1).view(np.uint8)
+        parts = self.gather_all(flat, [flat.size] * self.size)[: self.rank]
+        found = [p.view(mine.dtype).reshape(mine.shape) for p in parts]
+        return combined(found, combine) if found else None
 
     def first_alone(self, act: Callable[[], None]) -> None:
         """Call `act` on the first rank, then on the others, which find what it has built."""
@@ -165,6 +229,11 @@ class Mpi:
                 time.sleep(_PAUSE)
             if time.monotonic() > deadline:
                 raise too_long(self.rank, sorted(set(ranks) - {self.rank}), limit)
+
+
+def _starts(counts: Sequence[int]) -> list[int]:
+    """Return where parts of such lengths begin, one after the other."""
+    return [0, *accumulate(counts)][: len(counts)]
 
 
 def combined(parts: Sequence[Any], combine: Combine) -> Any:  # noqa: ANN401

@@ -16,9 +16,10 @@ from polyopt.dataclass import dataclass
 from polyopt.distribution.exchange import Exchange, Transfer
 from polyopt.distribution.execution import Plan
 from polyopt.distribution.forms import Form
-from polyopt.distribution.mesh import Sign
+from polyopt.distribution.mesh import Sign, block
 from polyopt.distribution.ownership import Blocks
 from polyopt.distribution.phases import Phase
+from polyopt.distribution.scans import Scanned
 from polyopt.ir.affine import coalesced, pw_aff
 from polyopt.ir.expr import Expr
 
@@ -67,16 +68,88 @@ def _of_exchange(plan: Plan, exchange: Exchange) -> Iterator[Volume]:
             elements = _sum(count[1] for count in counts if count is not None) * size
         if transfer.form is Form.BROADCAST:
             messages, elements = _of_broadcast(plan, transfer, size)
+        if transfer.form is Form.ALL_TO_ALL:
+            messages, elements = _of_all_to_all(plan, transfer, size)
         yield Volume(transfer.array, form, exchange.phase, messages, elements)
     for one in exchange.combinations:
         array = scop.array(one.array)
         places = _places(plan, exchange.phase)
-        elements = None
-        if places is not None:
-            elements = places * RANKS * array.dtype.size
+        count = places
+        if one.scan is not None:
+            count = _of_slabs(plan, one.scan)
+        elif count is not None:
             for extent in array.shape:
-                elements *= _number(plan, extent)
-        yield Volume(one.array, "all-reduce", exchange.phase, places, elements)
+                count *= _number(plan, extent)
+        if count is not None:
+            count *= (RANKS if one.form is Form.ALL_REDUCE else RANKS - 1) * array.dtype.size
+        yield Volume(one.array, one.form.value, exchange.phase, places, count)
+
+
+class kept(sympy.Function):  # type: ignore[misc]  # noqa: N801 - as it is printed
+    """`kept(n, m, P)`: pairs of indices of two axes that lie on one of P ranks.
+
+    They are n*m/P if P divides n and m.
+    """
+
+    @classmethod
+    def eval(cls, n: sympy.Expr, m: sympy.Expr, ranks: sympy.Expr) -> sympy.Expr | None:
+        """Return the number for numbers."""
+        if not (n.is_Integer and m.is_Integer and ranks.is_Integer):
+            return None
+        parts = range(int(ranks))
+        lengths = ((block(int(e), len(parts), part) for e in (n, m)) for part in parts)
+        return sympy.Integer(sum((b - a) * (d - c) for (a, b), (c, d) in lengths))
+
+
+def _of_all_to_all(
+    plan: Plan, transfer: Transfer, size: int
+) -> tuple[sympy.Expr | None, sympy.Expr | None]:
+    """Return messages and bytes of an all-to-all, each rank having all blocks of any other one."""
+    found = set()
+    for one in transfer.received.values():
+        whole = _with_places(plan, one)
+        pieces = whole.make_disjoint().get_basic_sets()
+        extents = _extents(isl.Set.from_basic_set(pieces[0])) if len(pieces) == 1 else None
+        loops = whole.dim(isl.dim_type.set) - one.dim(isl.dim_type.set)
+        pairs = None if extents is None else _all_pairs(plan, sympy.prod(extents))
+        if extents is None or pairs is None:
+            return None, None
+        found.add((sympy.prod(extents[:loops]) * RANKS * (RANKS - 1), pairs))
+    if len(found) != 1:
+        return None, None
+    ((messages, elements),) = found
+    return messages, _sum(iter([elements * size]))
+
+
+def _all_pairs(plan: Plan, count: sympy.Expr) -> sympy.Expr | None:
+    """Return the sum over all pairs of ranks of a number of elements, by their blocks' lengths."""
+    names = {name for b in plan.exchanges.own.blocks for name in b.names}
+    extents = []
+    for low, high in (("low", "high"), ("other_low", "other_high")):
+        for b in plan.exchanges.own.blocks:
+            ends = [sympy.Symbol(getattr(b, word), integer=True) for word in (high, low)]
+            rest = sympy.cancel(count / (ends[0] - ends[1]))
+            if not rest.free_symbols & set(ends) and count.free_symbols & set(ends):
+                count = rest
+                extents.append(_number(plan, b.extent))
+                break
+    if {s.name for s in count.free_symbols} & names:
+        return None
+    match extents:
+        case [n, m]:
+            return count * (n * m - kept(n, m, RANKS))
+        case [n]:
+            return count * n * (RANKS - 1)
+        case _:
+            return count * RANKS * (RANKS - 1)
+
+
+def _of_slabs(plan: Plan, scan: Scanned) -> sympy.Expr | None:
+    """Return the elements that a rank has last along the axis of a scan, for all places."""
+    whole = scan.written.project_out(isl.dim_type.set, scan.axis, 1)
+    pieces = _with_places(plan, whole).make_disjoint().get_basic_sets()
+    extents = _extents(isl.Set.from_basic_set(pieces[0])) if len(pieces) == 1 else None
+    return None if extents is None else sympy.prod(extents)
 
 
 def _of_long_blocks(plan: Plan, transfer: Transfer, one: isl.Set, sign: Sign) -> isl.Set:
@@ -143,7 +216,7 @@ def _with_places(plan: Plan, elements: isl.Set) -> isl.Set:
 def _extents(piece: isl.Set) -> list[sympy.Expr] | None:
     """Return the extents of a box, whatever the parameters are; None for other sets."""
     found = []
-    box = isl.Set.universe(piece.get_space())
+    box = isl.Set.universe(piece.get_space()).intersect_params(piece.params())
     for dim in range(piece.dim(isl.dim_type.set)):
         low, high = piece.dim_min(dim), piece.dim_max(dim)
         least, most = _affine(low), _affine(high)
@@ -199,14 +272,23 @@ def _is_corner(plan: Plan, piece: isl.Set) -> bool:
                 .equate(isl.dim_type.param, position, isl.dim_type.set, 0)
                 .project_out(isl.dim_type.param, position, 1)
             )  # fmt: skip
-            if line.is_single_valued():
+            if line.is_single_valued() and not _is_first(params, name):
                 return True
     return False
+
+
+def _is_first(params: isl.Set, name: str) -> bool:
+    """Tell whether a block begins at index 0: that of the first rank, however long."""
+    position = params.find_dim_by_name(isl.dim_type.param, name)
+    zero = isl.Set.universe(params.get_space()).fix_val(isl.dim_type.param, position, isl.Val(0))
+    return name.startswith(("low", "other_low")) and bool(params.is_subset(zero))
 
 
 def _pairs(plan: Plan, piece: isl.Set, count: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr] | None:
     """Return the number of pairs of ranks that a piece is for, and its elements of all of them."""
     params = piece.params()
+    if any(_is_first(params, name) for b in plan.exchanges.own.blocks for name in b.names):
+        return None
     adjacent = any(_are_adjacent(params, b) for b in plan.exchanges.own.blocks)
     pairs = RANKS - 1 if adjacent else RANKS * (RANKS - 1) / 2
     names = {name for b in plan.exchanges.own.blocks for name in b.names}

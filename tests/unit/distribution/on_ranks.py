@@ -87,14 +87,32 @@ def collectives() -> None:
             theirs = np.empty_like(values)
             WORLD.Allreduce(values, theirs, op)
             np.testing.assert_array_equal(ranks.reduce_all(values, name, combine), theirs)
+            parts = [np.arange(r) * 5 % 7 + rank for r in range(size)]
+            part = np.empty_like(parts[rank])
+            WORLD.Reduce_scatter(np.concatenate(parts), part, list(range(size)), op)
+            np.testing.assert_array_equal(ranks.reduce_scatter(parts, name, combine), part)
+            before = np.empty_like(values)
+            WORLD.Exscan(values, before, op)
+            passed = ranks.scan(values, name, combine)
+            assert (passed is None) == (rank == 0)
+            if rank:
+                np.testing.assert_array_equal(passed, before)
         nan = np.full(3, np.nan if rank == 0 else 1.0)
         assert np.isnan(ranks.reduce_all(nan, "max", np.maximum)).all()
+        assert np.isnan(ranks.reduce_scatter([nan] * size, "max", np.maximum)).all()
+        passed = ranks.scan(nan, "max", np.maximum)
+        assert rank == 0 or np.isnan(passed).all()
         sends = {r: np.full(count + r, rank, np.uint8) for r in range(size) if r != rank}
         sizes = {r: count + rank for r in range(size) if r != rank}
         received = ranks.begin(0, sends, sizes)()
         theirs = WORLD.alltoall([np.full(count + r, rank, np.uint8) for r in range(size)])
         for r, message in received.items():
             np.testing.assert_array_equal(message, theirs[r])
+        out = [np.full(count + r, rank, np.uint8) for r in range(size)]
+        for mine, their in zip(
+            ranks.all_to_all(out, [count + rank] * size), WORLD.alltoall(out), strict=True
+        ):
+            np.testing.assert_array_equal(mine, their)
 
 
 def raising() -> None:

@@ -24,6 +24,11 @@ def random(*shape: int) -> Any:
     return RANDOM.random(shape)
 
 
+def whole(*shape: int) -> Any:
+    """Return whole numbers of both signs."""
+    return RANDOM.integers(-50, 50, shape)
+
+
 def gemm(alpha: float, beta: float, C: po.f64["N,M"], A: po.f64["N,K"], B: po.f64["K,M"]):
     for i in range(C.shape[0]):
         for j in range(C.shape[1]):
@@ -130,6 +135,43 @@ def two_loops(few: int, many: int, A: po.f64["N"], B: po.f64["N"]):
             A[i] = B[i] + 0.25 * B[i + 1]
 
 
+def running_sum(x: po.i64["N"]):
+    return np.cumsum(x)
+
+
+def running_least(A: po.i64["N,M"], B: po.i64["N,M"]):
+    for i in range(2, A.shape[0]):
+        for j in range(1, A.shape[1]):
+            B[i, j] = min(B[i - 1, j], A[i, j])
+
+
+def running_in_steps(steps: int, x: po.i64["N"], y: po.i64["N"]):
+    for t in range(steps):
+        for i in range(1, x.shape[0]):
+            y[i] = y[i - 1] + (x[i] + t)
+
+
+def column_sums(X: po.f64["N,M"], p: po.f64["M"]):
+    g = np.sum(X, axis=0)
+    for j in range(p.shape[0]):
+        p[j] -= 0.125 * g[j]
+
+
+def later_product(C: po.i64["N,M"], A: po.i64["N,K"], B: po.i64["K,M"], D: po.i64["N,M"]):
+    C += A @ B
+    for i in range(1, C.shape[0]):
+        for j in range(C.shape[1]):
+            D[i, j] = C[i - 1, j]
+
+
+def to_the_first(x: po.f64["N"], y: po.f64["N"]):
+    for _t in range(2):
+        for i in range(x.shape[0]):
+            y[0] += x[i]
+        for i in range(x.shape[0]):
+            x[i] *= 2.0
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """A function, the axis that each array is cut along, arguments of size `n`.
@@ -196,5 +238,16 @@ CASES: dict[str, Case] = {
         largest, {"x": 0}, lambda n: (np.arange(n) * 7919 % 31, np.zeros(n, np.int64)), least=1
     ),
     "two_loops": Case(two_loops, {"A": 0}, lambda n: (2, 5, random(n), random(n))),
+    "running_sum": Case(running_sum, {"x": 0}, lambda n: (whole(n),), least=1),
+    "running_least": Case(running_least, {"A": 0, "B": 0}, lambda n: (whole(n, 4), whole(n, 4))),
+    "running_in_steps": Case(running_in_steps, {"y": 0}, lambda n: (3, whole(n), whole(n))),
+    "column_sums": Case(
+        column_sums, {"X": 0, "p": 0}, lambda n: (random(n + 2, n), random(n)), exact=False
+    ),
+    "later_product": Case(
+        later_product,
+        {"C": 0, "A": 1, "B": 0, "D": 0},
+        lambda n: (whole(n, 4), whole(n, n + 1), whole(n + 1, 4), whole(n, 4)),
+    ),
     "second_order": Case(second_order, {"A": 0}, lambda n: (random(n, 4), random(n, 4))),
 }

@@ -11,7 +11,7 @@ import sympy
 import polyopt as po
 from polyopt.distribution.volume import RANKS, total
 from polyopt.errors import UsageError
-from tests.unit.distribution.programs import CASES, gemm, jacobi_2d, lu
+from tests.unit.distribution.programs import CASES, gemm, jacobi_2d, lu, to_the_first
 
 
 @cache
@@ -31,6 +31,12 @@ FORMULAS = {
     "softmax": "8*(3*P - 1)",
     "adamw": "0",
     "second_order": "32*M*(P - 1)",
+    "transpose": "8*(M*N - kept(M, N, P))",
+    "running_sum": "8*(P - 1)",
+    "running_least": "8*(M - 1)*(P - 1)",
+    "running_in_steps": "8*steps*(P - 1)",
+    "column_sums": "8*M*(P - 1)",
+    "later_product": "8*M*(N + 1)*(P - 1)",
 }
 
 
@@ -59,6 +65,22 @@ def test_a_stencil_sends_each_element_once_a_step_to_each_neighbour() -> None:
         rows = 2 * 2 * steps * (ranks - 1)  # of A and B, in both directions
         assert sum(o.sent["messages"] for o in outcomes) == rows * (n - 2) * 8
         assert sum(o.messages for o in outcomes) == rows
+
+
+FORMS = {
+    "transpose": "all-to-all of A",
+    "column_sums": "reduce-scatter of g",
+    "later_product": "reduce-scatter of tmp",
+    "running_sum": "scan of running",
+    "running_least": "scan of B",
+    "running_in_steps": "scan of y",
+    "upwards": "pipeline of A",  # and no scan: the order of its sums is part of the program
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_the_form_of_what_crosses_is_recognized(name: str) -> None:
+    assert FORMS[name] in kernel_of(name).explain()
 
 
 def test_explain_says_what_is_cut_and_what_crosses() -> None:
@@ -106,6 +128,12 @@ def test_times_on_many_ranks_are_predicted() -> None:
     assert "4096" in str(weak)
     pipeline = kernel_of("seidel_2d").scaling(*CASES["seidel_2d"].make(50), alone=0.5, ranks=(4,))
     assert pipeline.predicted[0].compute == pytest.approx(0.5 / 4 * (1 + 3 / 3))
+
+
+def test_what_only_the_first_rank_gets_has_no_formula() -> None:
+    kernel = po.kernel(to_the_first, mesh=po.mesh(4), shard={"x": 0, "y": 0}, threads=1)
+    assert total(kernel.plan()) is None
+    assert "point to point of x\n" in kernel.explain()
 
 
 def test_no_prediction_without_a_formula() -> None:

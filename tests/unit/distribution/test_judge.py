@@ -139,6 +139,42 @@ def combinations(change: Callable[[Combination], tuple[Combination, ...]]) -> An
     return faults
 
 
+def scans(change: Callable[[isl.Set], isl.Set]) -> Callable[[Combination], Any]:
+    """Change what a scan completes, what all ranks write of it, or what a rank begins with."""
+
+    def changed(one: Combination) -> tuple[Combination, ...]:
+        if one.scan is None:
+            return ()
+        scan = one.scan
+        return tuple(
+            replace(one, scan=wrong)
+            for wrong in (
+                replace(scan, written=change(scan.written)),
+                replace(scan, mine=change(scan.mine)),
+                replace(scan, begun=each(dict(scan.begun), change)),
+                replace(scan, begun=dict(list(scan.begun.items())[1:])),
+                replace(scan, axis=1 - scan.axis),
+            )
+        )
+
+    return changed
+
+
+def one_by_one(change: Callable[[Combination], Any]) -> Any:
+    """Yield a fault for each of the changes of a combination."""
+
+    def faults(plan: Plan) -> Faults:
+        for number, exchange in enumerate(plan.listed):
+            for one in exchange.combinations:
+                others = tuple(c for c in exchange.combinations if c is not one)
+                for new in change(one):
+                    yield with_exchange(
+                        plan, number, replace(exchange, combinations=(*others, new))
+                    )
+
+    return faults
+
+
 def other_bounds(plan: Plan) -> Faults:
     """Let a loop around phases run for other iterations, or for those of this rank's block."""
     for key, bounds in plan.bounds.items():
@@ -228,6 +264,9 @@ FAULTS: dict[str, Callable[[Plan], Faults]] = {
     "not in the first iteration": not_at_first,
     "a halo as a broadcast": in_place_of_each(as_form(Form.BROADCAST)),
     "all blocks": in_place_of_each(as_form(Form.ALL_GATHER)),
+    "messages of all to all": in_place_of_each(
+        lambda t: t if t.form is Form.ALL_GATHER else as_form(Form.ALL_TO_ALL)(t)
+    ),
     "early for late": in_place_of_each(lambda t: replace(t, late=False) if t.late else t),
     "late for early": in_place_of_each(lambda t: t if t.late else replace(t, late=True)),
     "no combination": combinations(lambda c: ()),
@@ -235,13 +274,25 @@ FAULTS: dict[str, Callable[[Plan], Faults]] = {
     "another operation": combinations(
         lambda c: (replace(c, op=BinaryOp.MIN if c.op is BinaryOp.ADD else BinaryOp.ADD),)
     ),
+    "another collective": one_by_one(
+        lambda c: (
+            replace(c, form=form)
+            for form in (Form.ALL_REDUCE, Form.REDUCE_SCATTER, Form.SCAN)
+            if form is not c.form
+        )
+    ),
+    "a scan of less": one_by_one(scans(without_first)),
+    "a scan of other elements": one_by_one(scans(moved)),
     "other iterations": other_bounds,
     "swapped phases": swapped_phases,
     "an instance less": placed(fewer),
     "instances on every rank": placed(everywhere),
     "overlapping blocks": placed(exclusive_end),
 }
-PROGRAMS = ("jacobi_2d", "seidel_2d", "conjugate_gradient", "softmax", "nbody", "transpose")
+PROGRAMS = (
+    *("jacobi_2d", "seidel_2d", "conjugate_gradient", "softmax", "nbody", "transpose"),
+    *("running_least", "later_product"),
+)
 
 
 def test_there_are_many_faults_of_every_kind() -> None:

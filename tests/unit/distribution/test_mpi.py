@@ -24,9 +24,13 @@ pytestmark = [
 ]
 ALL = (
     *("adamw", "conjugate_gradient", "fdtd_2d", "gemm", "heat_3d", "jacobi_2d", "nbody"),
-    *("seidel_2d", "softmax", "transpose"),
+    *("seidel_2d", "softmax", "transpose", "later_product", "running_least"),
 )
-PROGRAMS = {2: ALL, 3: ("conjugate_gradient", "fdtd_2d", "gemm"), 4: ("seidel_2d", "softmax")}
+PROGRAMS = {
+    2: ALL,
+    3: ("conjugate_gradient", "fdtd_2d", "later_product", "running_least"),
+    4: ("seidel_2d", "softmax", "transpose", "running_least"),
+}
 
 
 def job(ranks: int, *words: str) -> subprocess.CompletedProcess[str]:
@@ -50,8 +54,9 @@ def test_programs_have_the_results_of_one_process(ranks: int) -> None:
     assert_done(ranks, "programs", *PROGRAMS[ranks])
 
 
-def test_collectives_are_those_of_mpi() -> None:
-    assert_done(3, "collectives")
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_collectives_are_those_of_mpi(ranks: int) -> None:
+    assert_done(ranks, "collectives")
 
 
 def test_distributed_arrays_stay_where_they_are() -> None:

@@ -143,7 +143,27 @@ def other_count(t: Simulated) -> None:
     t.gather_all(_bytes(2), [2, 3])
 
 
+def too_short_to_all(t: Simulated) -> None:
+    t.all_to_all([_bytes(2), _bytes(3)], [2, 3])
+
+
+def sums_of_other_parts(t: Simulated) -> None:
+    t.reduce_scatter([np.zeros(1 + t.rank), np.zeros(2)], "+", np.add)
+
+
+def scans_of_other_lengths(t: Simulated) -> None:
+    t.scan(np.zeros(1 + t.rank), "+", np.add)
+
+
+def another_scan(t: Simulated) -> None:
+    t.scan(np.zeros(1), "+*"[t.rank], np.add)
+
+
 FAULTS = [
+    (too_short_to_all, "PO0863"),
+    (sums_of_other_parts, "PO0863"),
+    (scans_of_other_lengths, "PO0863"),
+    (another_scan, "PO0864"),
     (never_sent, "PO0862"),
     (crossed, "PO0862"),
     (too_short, "PO0863"),
