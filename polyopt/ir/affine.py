@@ -328,7 +328,10 @@ def span(expr: Expr, conditions: Sequence[Expr]) -> tuple[int, int] | None:
         value = pw_aff(expr, space).intersect_domain(domain)
     except NotAffine:
         return None
-    least, most = value.min_val(), value.max_val()
+    try:
+        least, most = value.min_val(), value.max_val()
+    except isl.Error:  # an equality of the domain made a quotient of it, which isl refuses
+        return None
     if not (least.is_int() and most.is_int()):
         return None
     return int(least.to_python()), int(most.to_python())

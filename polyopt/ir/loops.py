@@ -380,8 +380,9 @@ class LoopFunction:
     array.  A name declared by `Declare` with dtype INT64 and one lane may be used in bounds and
     subscripts as `Symbol`.  `trace` is the schedule's steps, one a line.  `reassociable`
     names the statements whose reduction may be split, vectorized and contracted to FMA, `fusible`
-    those in whose values each product and its sum may round once.  `turns`: groups of TEMP arrays
-    of one element type that lie in one memory, one after another; it has the size of the largest.
+    those in whose values sums of products may be regrouped, each product and its sum rounded once.
+    `turns`: groups of TEMP arrays of one element type that lie in one memory, one after another; it
+    has the size of the largest.
     `laws`: the programs that steps made of the source's by a law of arithmetic, each of the one
     before it; the loops run the last one.
     """

@@ -91,7 +91,7 @@ class Statement:
     `loops`: where the source has the loops of `iters`; None for a loop it does not write.
     `written`: of a function that polyopt has in place of NumPy's, whose roundings may be others.
     `regroups`: the terms of `a[i] = a[i - 1] op x` may be combined in any grouping.
-    `fuses`: every product in the value and the sum that it is added to may round once.
+    `fuses`: sums of products in the value may be regrouped, each product and sum rounded once.
     """
 
     name: str

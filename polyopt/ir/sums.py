@@ -15,7 +15,7 @@ from polyopt.ir.expr import (
     UnaryOp,
     children,
 )
-from polyopt.ir.types import DType
+from polyopt.ir.polynomials import REALS, is_polynomial
 
 SignedProduct = tuple[bool, Binary]
 """A product, and whether it is taken away."""
@@ -68,6 +68,19 @@ def sums_inside(expr: Expr) -> tuple[Expr, ...]:
 
 def adds_product(expr: Expr) -> bool:
     """Tell whether `expr` adds a product to anything, in a place where both may round once."""
-    if expr.dtype not in (DType.FLOAT32, DType.FLOAT64):
+    if expr.dtype not in REALS:
         return False
     return added_products(expr) is not None or any(map(adds_product, sums_inside(expr)))
+
+
+def has_sums(expr: Expr) -> bool:
+    """Tell whether `expr` has a sum or product of others, in a place where they may be regrouped.
+
+    Two operations at least: a sum of two values has one form alone.
+    """
+    if expr.dtype not in REALS:
+        return False
+    parts = sums_inside(expr)
+    if is_polynomial(expr) and any(map(is_polynomial, parts)):
+        return True
+    return any(map(has_sums, parts))

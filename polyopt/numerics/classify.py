@@ -5,9 +5,23 @@ In: the loop AST that is printed, the front end's Program.  Out: `NumericsContra
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
-from polyopt.ir.expr import Binary, Call, Expr, Iter, MathFunc, walk
+from polyopt.ir.expr import (
+    Binary,
+    Broadcast,
+    Call,
+    Const,
+    Expr,
+    Iter,
+    Load,
+    MathFunc,
+    Symbol,
+    Unary,
+    VectorLoad,
+    children,
+    walk,
+)
 from polyopt.ir.loops import (
     Assign,
     Body,
@@ -192,14 +206,30 @@ def _has_fma(expr: Expr) -> bool:
 
 
 def _contracted(fn: LoopFunction, statements: dict[str, Statement]) -> set[str]:
-    """Return the statements whose product and sum `fn` rounds once, unlike the source."""
+    """Return the statements whose sums of products `fn` rounds otherwise than the source."""
     return {
         node.statement
         for _, node in _tagged(fn.body, ())
-        if _has_fma(node.value)
-        and (statement := statements.get(node.statement)) is not None
-        and not _has_fma(statement.value)
+        if (statement := statements.get(node.statement)) is not None
+        and (
+            (_has_fma(node.value) and not _has_fma(statement.value))
+            or (statement.fuses and _form(node.value) != _form(statement.value))
+        )
     }
+
+
+def _form(expr: Expr) -> Hashable:
+    """Return the operations of an expression that round, in their order."""
+    match expr:
+        case Broadcast():
+            return _form(expr.operand)
+        case Const():
+            return expr.value
+        case Load() | VectorLoad() | Symbol():
+            return None
+        case _:
+            own = expr.op if isinstance(expr, Binary | Unary) else type(expr)
+            return (own, *map(_form, children(expr)))
 
 
 def _split(fn: LoopFunction) -> set[str]:

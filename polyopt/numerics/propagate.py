@@ -72,6 +72,21 @@ def error_of(expr: Expr, parts: tuple[Operand, ...], result: Expr) -> Expr:
     return _or_infinite(bound)
 
 
+def mass_of(expr: Expr, masses: tuple[Expr, ...]) -> Expr:
+    """Return the sum of magnitudes of an operation's products, from those of its operands."""
+    match expr:
+        case Binary(op=BinaryOp.ADD | BinaryOp.SUB):
+            return plus(*masses)
+        case Binary(op=BinaryOp.MUL):
+            return times(*masses)
+        case Binary():
+            return over(*masses)
+        case Call():
+            return plus(times(masses[0], masses[1]), masses[2])
+        case _:
+            return masses[0]
+
+
 def _own(expr: Expr, result: Expr) -> Expr:
     """Return the roundings of the operation itself: ours, and the reference's."""
     found = accuracy(expr)

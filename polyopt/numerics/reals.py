@@ -161,7 +161,9 @@ def least(dtype: DType) -> float:
 
 
 def largest(dtype: DType) -> float:
-    """Return the largest number of a type of 16 bits; beyond it rounding gives infinity."""
+    """Return the largest number of a type of floats; beyond it rounding gives infinity."""
+    if dtype in (DType.FLOAT32, DType.FLOAT64):
+        return float.fromhex("0x1.fffffep127") if dtype is DType.FLOAT32 else LARGEST
     assert dtype.is_half
     return 65504.0 if dtype is DType.FLOAT16 else float.fromhex("0x1.fep127")
 

@@ -46,6 +46,7 @@ from polyopt.ir.loops import (
     SetLocal,
     While,
 )
+from polyopt.ir.polynomials import is_polynomial
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.sums import is_product, products
 from polyopt.ir.types import DType
@@ -53,10 +54,9 @@ from polyopt.never import assert_never
 from polyopt.numerics.bound_names import Names, unused_prefix
 from polyopt.numerics.flow import LAYOUT_DEPENDENT, Flow
 from polyopt.numerics.open_sums import open_sums, partial_before
-from polyopt.numerics.propagate import Operand, apart, error_of, unknown
+from polyopt.numerics.propagate import Operand, apart, error_of, mass_of, unknown
 from polyopt.numerics.reals import (
     INFINITY,
-    LARGEST,
     ONE,
     REAL,
     ZERO,
@@ -102,7 +102,7 @@ def with_bounds(
 
     `reordered` are the statements whose sums run in an unknown order, `narrow` the types that the
     reference may round their partial results to, `rounded` those whose factors may become tf32,
-    `fusible` those in whose values products and their sums may round once, `carried` those whose
+    `fusible` those in whose values sums of products may be regrouped, `carried` those whose
     sums may be multiplied by the rises of a maximum.
     """
     names = Names(unused_prefix(fn))
@@ -318,7 +318,7 @@ class _Extender:
             for kind in (self.names.error, self.names.terms, self.names.mass)
         )
         own = term.error
-        if _may_fuse(added):  # one side may round products and sums once
+        if any(map(is_product, walk(added))):  # one side may round products and sums once
             times_rounded = max(2, len(several))
             own = plus(own, *(roundings(v, value.dtype, times_rounded) for v in several))
         if node.statement in self.rounded:
@@ -454,15 +454,35 @@ class _Extender:
                 if moved != ZERO:
                     error = pick(less(ZERO, moved), INFINITY, error)
                 return self.noted(expr, error)
+            case _ if self.statement in self.fusible and is_polynomial(expr):
+                return self.regrouped(expr)
             case _:
                 parts = tuple(self.simple(child) for child in children(expr))
                 result = self.temporary(with_children(expr, tuple(p.value for p in parts)))
-                error = error_of(expr, parts, result.value)
-                if self.statement in self.fusible and is_product(expr):
-                    # beside a sum, an infinite product need not have been rounded to infinity
-                    finite = at_most(size(result.value), number(LARGEST))
-                    error = pick(finite, error, INFINITY)
-                return self.noted(result.value, error)
+                return self.noted(result.value, error_of(expr, parts, result.value))
+
+    def regrouped(self, expr: Expr) -> Operand:
+        """Return a sum of products that one side may compute in another form, and its bound.
+
+        A term takes part in as many roundings as there are operations at most, and in two of its
+        constants; where terms overflow, one side may.
+        """
+        operand, mass = self.massed(expr)
+        count = 2.0 + sum(map(is_polynomial, walk(expr)))
+        error = plus(operand.error, roundings(mass, expr.dtype, count))
+        finite = at_most(mass, number(largest(expr.dtype)))
+        return self.noted(operand.value, pick(finite, error, INFINITY))
+
+    def massed(self, expr: Expr) -> tuple[Operand, Expr]:
+        """Return a sum of products as it is written, and the sum of its products' magnitudes."""
+        if not is_polynomial(expr):
+            operand = self.simple(expr)
+            return operand, size(operand.value)
+        found = [self.massed(child) for child in children(expr)]
+        parts = tuple(part for part, _ in found)
+        value = self.temporary(with_children(expr, tuple(p.value for p in parts))).value
+        operand = self.noted(value, error_of(expr, parts, value))
+        return operand, mass_of(expr, tuple(self.temporary(mass).value for _, mass in found))
 
     def simple(self, expr: Expr) -> Operand:
         """Return an operand whose value is no operation."""
@@ -472,10 +492,6 @@ class _Extender:
     def noted(self, value: Expr, error: Expr) -> Operand:
         """Return the operand with value and bound as locals."""
         return Operand(self.temporary(value).value, self.temporary(error).value)
-
-
-def _may_fuse(term: Expr) -> bool:
-    return any(map(is_product, walk(term)))
 
 
 def _parts(dtype: DType) -> float:

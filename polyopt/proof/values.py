@@ -33,8 +33,9 @@ from polyopt.ir.expr import (
     walk,
     with_children,
 )
-from polyopt.ir.linear import Linear, from_linear, linear
+from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.names import depends_on_data
+from polyopt.ir.polynomials import is_polynomial
 from polyopt.ir.scop import Statement
 from polyopt.ir.showing import show
 from polyopt.ir.sums import added_products
@@ -42,6 +43,7 @@ from polyopt.ir.types import DType
 from polyopt.proof.affine import NotAffine
 from polyopt.proof.paths import Path, conjuncts
 from polyopt.proof.reading import Run
+from polyopt.proof.regrouping import NotRegrouped, compare_polynomials
 from polyopt.proof.widths import fits
 
 
@@ -77,7 +79,7 @@ def match_statement(statement: Statement, run: Run) -> Match:
     if not isinstance(run.target, Load) or not matcher.same_element(place, run.target):
         target = MovedAccess(place, run.target)
     if statement.is_reassociable and _is_contracted(statement.value, run.value):
-        matcher.update(statement.value, run.value)
+        matcher.either(statement.value, run.value, Matcher.update)
     else:
         matcher.value(statement.value, run.value)
     reads = tuple(dict.fromkeys(matcher.moved))
@@ -100,12 +102,13 @@ def is_same(want: Expr, found: Expr, path: Path) -> bool:
 class Matcher:
     """Compares expressions over a statement's iterators, `values`, with those at `path`.
 
-    `fuses`: a product and the sum it is added to may round once.
+    `fuses`: sums of products may be regrouped, and each product and sum round once.
     """
 
     values: Mapping[str, Expr]
     path: Path
     fuses: bool
+    regroups: bool = True  # here; what a regrouped sum is made of was compared as a whole
     moved: list[MovedAccess] = field(default_factory=list)
 
     # -- conditions on data
@@ -148,6 +151,43 @@ class Matcher:
 
     def value(self, want: Expr, found: Expr) -> None:
         """Check that `found` computes `want`; raises `Differs`."""
+        if self.fuses and self.regroups and (is_polynomial(want) or is_polynomial(found)):
+            self.either(want, found, Matcher.value)
+        else:
+            self._as_written(want, found)
+
+    def either(
+        self, want: Expr, found: Expr, compare: Callable[[Matcher, Expr, Expr], None]
+    ) -> None:
+        """Check `found` by `compare`, or as `want` regrouped where the statement allows that.
+
+        Elements in the storage of the source come first: any other may stand for any element.
+        """
+        before = len(self.moved)
+        error: Differs | None = None
+        try:
+            compare(replace(self, regroups=False), want, found)
+        except Differs as differs:
+            error = differs
+        moved = self.moved[before:]
+        if not self.fuses or (error is None and not moved):
+            if error is not None:
+                raise error
+            return
+        for moves in (False, True):
+            if moves and error is None:
+                self.moved[before:] = moved
+                return
+            del self.moved[before:]
+            try:
+                here = self.at_instance
+                compare_polynomials(want, found, _normal, here, self.value, moves=moves)
+            except (NotRegrouped, Differs):
+                continue
+            return
+        raise Differs(f"{show(found)} instead of {show(want)}")
+
+    def _as_written(self, want: Expr, found: Expr) -> None:
         if self._is_index(want) and self._is_index(found):
             self._index(want, found)
             return
@@ -358,6 +398,15 @@ def _ordered(expr: Expr) -> Expr:
         for factor in sorted(factors.elements(), key=show):
             found = mul(found, factor)
         return found
+
+    return rewrite(expr, rule)
+
+
+def _normal(expr: Expr) -> Expr:
+    """Return an expression with its index arithmetic in one form."""
+
+    def rule(part: Expr) -> Expr | None:
+        return normalize(_one_kind(part)) if part.dtype is DType.INT64 else None
 
     return rewrite(expr, rule)
 

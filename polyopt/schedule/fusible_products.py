@@ -1,4 +1,4 @@
-"""Mark the statements in whose values a product and the sum it is added to may round once.
+"""Mark the statements whose sums of products may be regrouped, each sum rounded once.
 
 In: a Program, its other freedoms marked.  Out: the Program, `Statement.fuses` set.
 Leaves alone: functions that polyopt wrote, which may depend on each rounding; scans, which depend
@@ -11,7 +11,7 @@ from polyopt.dataclass import replace
 from polyopt.ir.expr import children
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Statement
-from polyopt.ir.sums import added_products, adds_product
+from polyopt.ir.sums import added_products, has_sums
 from polyopt.schedule.reductions import changed_statements
 
 
@@ -29,8 +29,10 @@ def _fuses(statement: Statement) -> bool:
         return False
     value = statement.value
     if not statement.is_reassociable:
-        return adds_product(value)
+        return has_sums(value)
     found = added_products(value)
     is_update = found is not None and found[0] == statement.target
     parts = found[1] if found is not None and is_update else ((False, value),)
-    return any(adds_product(side) for _, part in parts for side in children(part))
+    return any(has_sums(side) for _, part in parts for side in children(part)) or (
+        is_update and len(parts) > 1
+    )

@@ -32,7 +32,8 @@ def _statement(statement: Statement) -> Statement:
             return None
         if not _is_shared(part.right, iters):
             return None
-        return Binary(BinaryOp.RATIO, rewrite(part.left, rule), part.right, part.dtype)
+        left, right = rewrite(part.left, rule), rewrite(part.right, rule)
+        return Binary(BinaryOp.RATIO, left, right, part.dtype)
 
     value = rewrite(statement.value, rule)
     return statement if value is statement.value else replace(statement, value=value)

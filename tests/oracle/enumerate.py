@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from polyopt.ir.expr import Call, MathFunc, walk
 from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Program
-from polyopt.ir.scop import Array, Role, Statement
+from polyopt.ir.scop import Array, Role
 from polyopt.ir.source import ArrayArg, ScalarArg
 from polyopt.ir.types import DType, Kind
 from tests.oracle.run_kernel import KernelRun
@@ -92,9 +91,7 @@ def enumerate_kernel(
     fault = source.run()
     expected = len(terms.tainted)
     opened = frozenset(s.name for scop in program.scops for s in scop.statements if is_open(s))
-    fusible = frozenset(
-        s.name for scop in program.scops for s in scop.statements if s.fuses and not _calls_fma(s)
-    )
+    fusible = frozenset(s.name for scop in program.scops for s in scop.statements if s.fuses)
     world = _world(terms, function.arrays, sizes, given, scalars)
     kernel = KernelRun(function, world, opened, fusible)
     at = tuple(sizes.items())
@@ -114,10 +111,6 @@ def enumerate_kernel(
     if fault is None and other is None:
         found += _values(program, source.world, kernel.world, at)
     return found
-
-
-def _calls_fma(statement: Statement) -> bool:
-    return any(isinstance(p, Call) and p.func is MathFunc.FMA for p in walk(statement.value))
 
 
 def _world(

@@ -33,12 +33,12 @@ from polyopt.ir.loops import (
 from polyopt.ir.scop import Role
 from polyopt.never import assert_never
 from tests.oracle.opaque import call_opaque
+from tests.oracle.polynomials import compile_regrouped
 from tests.oracle.run_source import Faulted, Instance, new_store, noted_faults, stepped
 from tests.oracle.symbolic import (
     Local,
     Together,
     World,
-    as_written,
     compile_index,
     compile_lanes,
     compile_value,
@@ -59,7 +59,7 @@ class KernelRun:
     """A kernel on its way; `executed` counts the instances that nodes say they are.
 
     `open` are the statements whose operands the source leaves without an order, `fusible` those
-    whose products may round together with sums.  `named` are those that nodes name: others are part
+    whose sums of products may be regrouped.  `named` are those that nodes name: others are part
     of the expressions that used them.
     """
 
@@ -214,9 +214,8 @@ class KernelRun:
         if lanes_of(expr) not in (1, lanes):
             raise AssertionError(f"{expr} has not {lanes} lanes")
         joins = self.joins(statement) and (bool(statement) or not self.is_number(expr))
-        if statement in self.fusible:
-            expr = as_written(expr, joins)
-        thunk = compile_lanes(expr, joins)
+        compiled = compile_regrouped if statement in self.fusible else compile_lanes
+        thunk = compiled(expr, joins)
         if lanes > 1 and lanes_of(expr) == 1:
             return lambda world: thunk(world) * lanes
         return thunk

@@ -19,7 +19,15 @@ from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.never import assert_never
 from tests.oracle.domains import Piece, Point, pieces_of, set_points
 from tests.oracle.opaque import call_opaque
-from tests.oracle.symbolic import Store, World, compile_index, compile_value, converted
+from tests.oracle.polynomials import compile_regrouped
+from tests.oracle.symbolic import (
+    Store,
+    World,
+    compile_index,
+    compile_lanes,
+    compile_value,
+    converted,
+)
 from tests.oracle.terms import JOINING
 
 Instance: TypeAlias = tuple[str, Point]
@@ -192,14 +200,16 @@ def is_open(statement: Statement) -> bool:
 def compile_rule(statement: Statement) -> _Rule:
     """Return `statement` as a function that runs one instance and tells whether it wrote."""
     guard = None if statement.guard is None else compile_value(statement.guard)
-    value = compile_value(statement.value, is_open(statement))
+    joins = is_open(statement)
+    compiled = compile_regrouped if statement.fuses else compile_lanes
+    value = compiled(statement.value, joins)
     index, target = compile_index(statement.target.index), statement.target
 
     def execute(world: World, point: Point) -> bool:
         world.iters = dict(zip(statement.iters, point, strict=True))
         if guard is not None and not world.integer(guard(world)):
             return False
-        new = converted(world.terms, value(world), statement.value.dtype, target.dtype)
+        new = converted(world.terms, value(world)[0], statement.value.dtype, target.dtype)
         world.save(world.arrays[target.array], index(world), new, target)
         return True
 

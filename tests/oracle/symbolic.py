@@ -32,7 +32,6 @@ from polyopt.ir.expr import (
     UnaryOp,
     VectorLoad,
     children,
-    rewrite,
 )
 from polyopt.ir.showing import show
 from polyopt.ir.types import DType
@@ -334,25 +333,6 @@ def _one_by_one(
         one = negated(world.terms, value) if minus else value
         total = world.terms.joined(BinaryOp.ADD, dtype, total, one)
     return total
-
-
-def as_written(expr: Expr, joins: bool) -> Expr:
-    """Return `expr` with products and sums that round once written as two operations.
-
-    `joins`: not the outermost ones, which `compile_lanes` adds to an open sum one by one.
-    """
-    if joins and isinstance(expr, Call) and expr.func is MathFunc.FMA:
-        a, b, rest = expr.args
-        inner = (as_written(a, False), as_written(b, False), as_written(rest, True))
-        return Call(expr.func, inner, expr.dtype)
-
-    def rule(part: Expr) -> Expr | None:
-        if not isinstance(part, Call) or part.func is not MathFunc.FMA:
-            return None
-        a, b, rest = (rewrite(arg, rule) for arg in part.args)
-        return Binary(BinaryOp.ADD, rest, Binary(BinaryOp.MUL, a, b, part.dtype), part.dtype)
-
-    return rewrite(expr, rule)
 
 
 def _constant(expr: Const) -> Thunk:

@@ -84,6 +84,8 @@ class Terms:
     table: dict[Any, Term] = field(default_factory=dict)
     thunks: dict[Any, Rule] = field(default_factory=dict)
     tainted: list[str] = field(default_factory=list)
+    atoms: dict[int, Term] = field(default_factory=dict)  # of polynomials, by fingerprint
+    sums: dict[int, Any] = field(default_factory=dict)  # the polynomials themselves
 
     def leaf(self, name: str, dtype: DType, number: Number) -> Term:
         """Return the term of something given: an element, an argument, a literal."""

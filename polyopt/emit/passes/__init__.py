@@ -24,6 +24,7 @@ from polyopt.emit.passes.outer_vectorization import vectorize_across_rows
 from polyopt.emit.passes.packing import pack_operands
 from polyopt.emit.passes.ratios import settle_ratios
 from polyopt.emit.passes.reduce import vectorize_reductions
+from polyopt.emit.passes.regrouping import regroup
 from polyopt.emit.passes.scalar_replacement import replace_in_loops
 from polyopt.emit.passes.simplify import simplify
 from polyopt.emit.passes.unroll import unroll
@@ -46,6 +47,7 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
         return emit.library_products.put_back(optimize_loops(fn, machine, ""), products)
     fn = settle_ratios(hoist_invariants(fn))
     steps: tuple[tuple[str, Callable[[LoopFunction], LoopFunction]], ...] = (
+        ("regrouped sums", lambda f: regroup(f, fma=machine.fma)),
         ("fused multiply-add", contract if machine.fma else _nothing),
         ("hoisted guards", hoist_guards),
         ("simplification", simplify),

@@ -41,7 +41,7 @@ def _value(fn: LoopFunction, node: Assign | Declare | SetLocal) -> Expr:
     own = node.target if isinstance(node, Assign) else Symbol(node.name, node.dtype, node.lanes)
     if found is not None and found[0] == own and len(found[1]) <= MOST:
         return _fused(*found, fuses)
-    return _inside(value) if fuses else value
+    return contracted(value) if fuses else value
 
 
 def _fused(total: Expr, added: tuple[SignedProduct, ...], fuses: bool) -> Expr:
@@ -49,18 +49,18 @@ def _fused(total: Expr, added: tuple[SignedProduct, ...], fuses: bool) -> Expr:
     for is_negative, product in added:
         left, right = product.left, product.right
         if fuses:
-            left, right = _inside(left), _inside(right)
+            left, right = contracted(left), contracted(right)
         factor = Unary(UnaryOp.NEG, left, left.dtype) if is_negative else left
         total = Call(MathFunc.FMA, (factor, right, total), total.dtype)
     return total
 
 
-def _inside(expr: Expr) -> Expr:
+def contracted(expr: Expr) -> Expr:
     """Return `expr` with every sum that one product is added to contracted."""
     if not adds_product(expr):
         return expr
     found = added_products(expr)
     if found is not None and len(found[1]) == 1:
-        return _fused(_inside(found[0]), found[1], fuses=True)
+        return _fused(contracted(found[0]), found[1], fuses=True)
     inside = sums_inside(expr)
-    return with_children(expr, tuple(_inside(p) if p in inside else p for p in children(expr)))
+    return with_children(expr, tuple(contracted(p) if p in inside else p for p in children(expr)))
