@@ -17,9 +17,9 @@ from polyopt.emit import outlining
 from polyopt.emit.banner import plain
 from polyopt.emit.c_statements import Branch, Code, Compound, Function, Line, Pragma, identifiers
 from polyopt.emit.cexpr import ExprPrinter
+from polyopt.emit.compiler_guards import mixes_products, needs_registers
 from polyopt.emit.early_exits import FIRST_FAULT, STATUS, Block, Exit, ExitKind, leaves_early
 from polyopt.emit.extrema import extremum_in_lanes, nan_flags, noting_update
-from polyopt.emit.fp_contraction import mixes_products
 from polyopt.emit.frame import Frame, allocation, array_view, row_declaration
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lane_forms import lanes
@@ -107,7 +107,8 @@ class BodyEmitter:
 
     def body(self, body: Body) -> list[Code]:
         """Return the statements of `body`."""
-        return self.of(body).statements(body)
+        free = [Line(f"{self.helper(HelperKind.FREE)}();")] if needs_registers(body) else []
+        return [*free, *self.of(body).statements(body)]
 
     def of(self, body: Body) -> BodyEmitter:
         """Return what prints the statements of `body`, all or some at a time."""

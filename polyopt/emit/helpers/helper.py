@@ -77,6 +77,7 @@ class HelperKind(Enum):
     FMA = "fma"
     PHASE = "phase"
     AHEAD = "ahead"
+    FREE = "free_registers"
     BETWEEN = "between"
     TRANSPOSE = "turn"
     CHOOSE = "choose"

@@ -117,6 +117,24 @@ def _streamed(helper: Helper) -> list[str]:
     return function("void", helper, "void", body)
 
 
+def _free(helper: Helper) -> list[str]:
+    """Keep what is needed later in memory, so that what is declared next gets registers.
+
+    Compilers give registers to constants of loops around, and keep sums of the innermost loop in
+    memory, which need almost all of them.
+    """
+
+    def clobbering(begin: int) -> list[str]:
+        """Return the statement that uses 16 registers."""
+        names = [f'"xmm{number}"' for number in range(begin, begin + 16)]
+        first, second = ", ".join(names[:8]), ", ".join(names[8:])
+        return [f'__asm__ volatile("" ::: {first},', f"    {second});"]
+
+    wide = ["#ifdef __AVX512F__", *clobbering(16), "#endif"]
+    body = ["#if defined(__GNUC__) && defined(__x86_64__)", *clobbering(0), *wide, "#endif"]
+    return function("void", helper, "void", body)
+
+
 DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.EXTENT: _extent,
     HelperKind.BYTES: _bytes,
@@ -128,5 +146,6 @@ DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.STREAM_ROW: _stream_row,
     HelperKind.STREAMED: _streamed,
     HelperKind.AHEAD: _ahead,
+    HelperKind.FREE: _free,
 }
 """What defines each helper about memory and threads."""

@@ -57,12 +57,13 @@ def test_long_schedules_stay_in_their_file():
 
 @pytest.mark.parametrize(
     ("name", "wide", "narrow"),
-    [("jacobi-2d", 173, 157), ("softmax", 202, 208), ("gemm", 314, 354)],
+    [("jacobi-2d", 173, 157), ("softmax", 202, 208), ("gemm", 328, 368)],
 )
 def test_texts_are_short(name, wide, narrow):
     for machine, most in ((WIDE, wide), (NARROW, narrow)):
         text = readable(name, machine)
         assert text.count("\n") <= most
+        assert ("po_free_registers();" in text) == (name == "gemm")  # it has sums in registers
         assert max(map(len, text.splitlines())) <= 100
 
 

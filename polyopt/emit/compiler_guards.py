@@ -1,7 +1,10 @@
-"""Find products that gcc contracts to fused multiply-add although contraction is off.
+"""Find bodies of which compilers make wrong or slow code, unless the text guards against it.
 
-In: a body.  Out: whether its products need a guard.  gcc 12 and later turn `a*b - c` next to
-`d*e + f` into one fused instruction when both are stored side by side; nothing else is fused.
+In: a body.  Out: whether it needs a guard.
+gcc 12 and later turn `a*b - c` next to `d*e + f` into one fused instruction when both are stored
+side by side, although contraction is off; nothing else is fused.
+gcc gives registers to constants of loops around, and keeps sums of the innermost loop in memory
+where these need almost all registers: a product then takes twice the time.
 """
 
 from __future__ import annotations
@@ -9,7 +12,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from polyopt.ir.expr import Binary, BinaryOp, Expr, walk
-from polyopt.ir.loops import Assign, Body, Declare, SetLocal
+from polyopt.ir.loops import Assign, Body, Declare, For, SetLocal
+
+_MANY = 8  # registers: half of those of x86 without AVX-512
+
+
+def needs_registers(body: Body) -> bool:
+    """Tell whether `body` declares many vectors for a loop, such as the sums of a register tile."""
+    many = 0
+    for node in body:
+        many += isinstance(node, Declare) and node.lanes > 1
+        if many >= _MANY and isinstance(node, For):
+            return True
+    return False
 
 
 def mixes_products(body: Body) -> bool:
