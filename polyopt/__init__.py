@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from polyopt.runtime.device.streams import on_stream
     from polyopt.runtime.notices import BudgetWarning, CacheWarning, ForkWarning, PolyoptWarning
     from polyopt.schedule import Schedule, Witness
+    from polyopt.session import KernelSchedule, Session
     from polyopt.settings import config
     from polyopt.targets import FpMode, Machine, Options, Target, detect_machine
     from polyopt.tracing.arrays import LazyArray
@@ -135,6 +136,7 @@ __all__ = [
     "Interchange",
     "InternalError",
     "Kernel",
+    "KernelSchedule",
     "LazyArray",
     "LoadedKernel",
     "Machine",
@@ -152,6 +154,7 @@ __all__ = [
     "ScheduleCandidate",
     "ScheduleError",
     "Separate",
+    "Session",
     "Shift",
     "Sink",
     "Skew",

@@ -29,7 +29,6 @@ from polyopt.errors import (
     boundary,
     without_frames,
 )
-from polyopt.frontend.syntax.annotations import require_declared
 from polyopt.frontend.syntax.argtypes import NeedConstant
 from polyopt.ir.source import Signature
 from polyopt.runtime.check import ShapeError
@@ -50,7 +49,7 @@ from polyopt.specialize import (
     with_ones,
 )
 from polyopt.structured import Structures, at_definition, is_structured, unpacked
-from polyopt.targets import Options, seconds_to_compile
+from polyopt.targets import Options, seconds_to_compile, seconds_to_tune
 from polyopt.tuning.kept import Tuned, as_tuned
 
 if TYPE_CHECKING:
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
     from polyopt.ir.program import Program
     from polyopt.kernel_options import KernelOptions
     from polyopt.schedule import Schedule
+    from polyopt.session import KernelSchedule
     from polyopt.verifying import Verification
 
 P = ParamSpec("P")
@@ -178,21 +178,22 @@ class Kernel(Generic[P, R]):
         return self.compile(*args).export(directory)
 
     @boundary
-    def schedule(self, *args: Any, **kwargs: Any) -> Schedule:  # noqa: ANN401
-        """Return the schedule for example arguments, types, or what is inferred; compiles no C."""
+    def schedule(self, *args: Any, **kwargs: Any) -> KernelSchedule:  # noqa: ANN401
+        """Return the schedule for example arguments, types, or what is inferred; compiles no C.
+
+        `with kernel.schedule() as s` opens a `Session` that begins with the source's order; at its
+        end the kernel is compiled with these steps.
+        """
         from polyopt.ir.budget import Budget
-        from polyopt.pipeline import choose_schedules, machine_for, only_schedule, prepared
-        from polyopt.targets import detect_machine
+        from polyopt.session import scheduled
 
         with Budget(seconds_to_compile(self.options)).running():
             types, program = self._read(*self._example(args, kwargs))
+            return self._as_tuned(types, lambda options: scheduled(program, options, self._take))
 
-            def chosen(options: Options) -> Schedule:
-                machine = machine_for(options, detect_machine())
-                settled = prepared(program, options)
-                return only_schedule(settled, choose_schedules(settled, options, machine))
-
-            return self._as_tuned(types, chosen)
+    def _take(self, schedule: str) -> None:
+        """Compile with another schedule from now on."""
+        Kernel.__init__(self, self.py_func, self.options.changed({"schedule": schedule}))
 
     @boundary
     def schedules(self, *args: Any, **sizes: int) -> tuple[ScheduleCandidate, ...]:  # noqa: ANN401
@@ -282,9 +283,9 @@ class Kernel(Generic[P, R]):
 
     def _example(self, args: Values, kwargs: dict[str, object]) -> tuple[Types, Values | None]:
         """Return types for `compile`: of values, as given, or inferred when there are none."""
-        if not args and not kwargs and self._parameters.names:
-            from polyopt.frontend.syntax.type_inference import infer_types
+        from polyopt.frontend.syntax.type_inference import infer_types, require_declared
 
+        if not args and not kwargs and self._parameters.names:
             return infer_types(self.py_func), None
         given = self._parameters.bind(args, kwargs)
         if not any(is_type(value) for value in given):
@@ -298,7 +299,7 @@ class Kernel(Generic[P, R]):
     @boundary
     def tune(
         self,
-        seconds: float,
+        seconds: float | str,
         /,
         *args: Any,  # noqa: ANN401
         save: str | os.PathLike[str] | None = None,
@@ -340,7 +341,7 @@ class Kernel(Generic[P, R]):
             settled = self._compiled_types(types, values)
             seconds = self.options.tune
             if seconds is not None and values is not None and settled not in self._tuned:
-                self._tune_once(settled, values, seconds)
+                self._tune_once(settled, values, seconds_to_tune(self.options, seconds))
             return self._compiled[settled]
 
     def _compiled_types(self, types: Types, values: Values | None) -> Types:
@@ -493,7 +494,5 @@ class Kernel(Generic[P, R]):
 
 
 def _unpickled(module: str, name: str, options: Options) -> Kernel[..., Any]:
-    value: Any = importlib.import_module(module)
-    for part in name.split("."):
-        value = getattr(value, part)
+    value: Any = operator.attrgetter(name)(importlib.import_module(module))
     return Kernel(getattr(value, "py_func", value), options)

@@ -61,7 +61,8 @@ def kernel(function: Any = None, **options: object) -> Any:
     - threads: a number from 1; None (default) takes all cores when the kernel runs
     - schedule: None (default; automatic), "source", steps as text, a file of them, or a schedule
     - compiler: the C compiler's command; None (default) finds one
-    - budget: processor seconds that compiling may take, 0.1 to 86400; 60 by default
+    - budget: processor seconds that compiling may take, and at most as many that `tune` takes, 0.1
+      to 86400, or a text such as "60s" or "2min"; 60 by default
     - target: "c" (default), "cuda" or "opencl"
     - device: a device's number, a part of its name, or "emulated"; None (default) is the first
     - tune: seconds to search for a faster schedule at the first call; None (default) does not

@@ -21,9 +21,9 @@ class KernelOptions(TypedDict, total=False):
     threads: int | None
     schedule: str | os.PathLike[str] | Schedule | ScheduleText | None
     compiler: str | None
-    budget: float | None
+    budget: float | str | None
     target: Target | Literal["c", "cuda", "opencl"]
     device: int | str | None
-    tune: float | None
+    tune: float | str | None
     tuned: str | os.PathLike[str] | None
     fixed_sizes: bool

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -53,6 +54,21 @@ SETTINGS = {
 
 VARIABLES = ("debug",)
 """What is chosen like a setting, but in no file: `debug` shows all frames of errors."""
+
+
+_UNITS = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*([a-z]*)\s*")
+
+
+def duration(text: str) -> float | None:
+    """Return the seconds that a text says, None where it says something else.
+
+    >>> duration("90"), duration("60s"), duration("1.5 min"), duration("500ms"), duration("soon")
+    (90.0, 60.0, 90.0, 0.5, None)
+    """
+    found = _DURATION.fullmatch(text)
+    scale = None if found is None else _UNITS.get(found[2])
+    return None if found is None or scale is None else float(found[1]) * scale
 
 
 class Setting(NamedTuple):

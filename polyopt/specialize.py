@@ -17,7 +17,7 @@ import numpy as np
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ArgumentError
 from polyopt.frontend.arithmetic.folding import integer_text
-from polyopt.frontend.syntax.annotations import Annotation, declared, fitting, place, require
+from polyopt.frontend.syntax.annotations import Annotation, declared, fitting, require
 from polyopt.frontend.syntax.argtypes import (
     ArgType,
     ArrayType,
@@ -124,7 +124,9 @@ def as_declared(
             try:
                 given[name] = _converted(name, given[name], notes[name])
             except ArgumentError as error:
-                place(error, func, name)
+                from polyopt.frontend.syntax.type_inference import argument_loc
+
+                error.loc = error.loc or argument_loc(func, name)
                 raise
     return tuple(given.values())
 

@@ -17,7 +17,7 @@ from polyopt.ir.target import TARGETS, Target
 from polyopt.machine import Machine
 from polyopt.measuring.detection import detect_machine
 from polyopt.schedulefile import text_or_file
-from polyopt.settings import chosen
+from polyopt.settings import chosen, duration
 
 __all__ = ["FpMode", "Machine", "Options", "Target", "detect_machine", "seconds_to_compile"]
 
@@ -41,7 +41,8 @@ class Options:
     `threads`: None means all cores at run time; 1 emits sequential code.
     `schedule`: None chooses automatically, "source" keeps the source's order, else a schedule's
     text; a file's name gives the text in it.
-    `budget`: seconds of a processor that compiling may take; None means POLYOPT_BUDGET, or 60.
+    `budget`: seconds of a processor that compiling may take, and at most as many that a search for
+    a faster schedule takes; "60s" and "2min" are texts for it.  None means POLYOPT_BUDGET, or 60.
     `tune`: seconds to search for a faster schedule at the first call, measured on copies of its
     arguments; None does not search, but uses what was found before.
     `tuned`: a file of schedules that tuning found, as `polyopt tune --save` writes it; it goes
@@ -202,14 +203,21 @@ def _compiler(value: object) -> str | None:
     )
 
 
+_SECONDS = f'use a number of seconds from {LEAST_SECONDS} to {MOST_SECONDS:.0f}, or "60s", "2min"'
+
+
 def _seconds(name: str, value: object) -> float | None:
-    if value is None or (type(value) in (int, float) and LEAST_SECONDS <= value <= MOST_SECONDS):  # type: ignore[operator]
-        return value  # type: ignore[return-value]
-    raise UsageError(
-        "PO0222",
-        f"option `{name}` is {value!r}",
-        hint=f"use a number of seconds from {LEAST_SECONDS} to {MOST_SECONDS:.0f}",
-    )
+    found = duration(value) if isinstance(value, str) else value
+    if value is None:
+        return None
+    if type(found) in (int, float) and LEAST_SECONDS <= found <= MOST_SECONDS:  # type: ignore[operator]
+        return found  # type: ignore[return-value]
+    raise UsageError("PO0222", f"option `{name}` is {value!r}", hint=_SECONDS)
+
+
+def seconds_to_tune(options: Options, seconds: float) -> float:
+    """Return how many of `seconds` a search may take: the option `budget` bounds it, too."""
+    return seconds if options.budget is None else min(seconds, options.budget)
 
 
 def seconds_to_compile(options: Options) -> float:
@@ -219,11 +227,7 @@ def seconds_to_compile(options: Options) -> float:
     text, origin = chosen("budget")
     if text is None:
         return SECONDS
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
-        hint = f"use a number of seconds from {LEAST_SECONDS} to {MOST_SECONDS:.0f}"
-        raise UsageError("PO0224", f"{origin} is `{text}`", hint=hint)
+    seconds = duration(text)
+    if seconds is None or not LEAST_SECONDS <= seconds <= MOST_SECONDS:
+        raise UsageError("PO0224", f"{origin} is `{text}`", hint=_SECONDS)
     return seconds

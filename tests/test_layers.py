@@ -85,6 +85,9 @@ LAYERS: dict[str, set[str]] = {
         "benching",
         "explaining", "report",
     },
+    "session": {
+        "errors", "ir", "pipeline", "schedule", "schedulefile", "targets", "transforms",
+    },
     "candidates": {
         "building", "errors", "explaining", "frontend", "pipeline", "report", "targets", "tuning",
     },
@@ -93,7 +96,8 @@ LAYERS: dict[str, set[str]] = {
     },
     "decorator": {"api", "distribution", "errors", "kernel_options", "targets"},
     "api": {
-        *_COMPILER, "candidates", "settings", "capture", "numerics", "bounding", "schedulefile",
+        *_COMPILER, "candidates", "session", "settings", "capture", "numerics", "bounding",
+        "schedulefile",
         "transforms", "frontend", "runtime", "kernel_options",
         "schedule", "targets", "pipeline", "specialize", "aliasing", "building", "compiled",
         "explaining", "hosting", "report", "tuning", "verifying", "structured",

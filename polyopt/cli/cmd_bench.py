@@ -23,7 +23,7 @@ import click
 import polyopt
 from polyopt.cli.console import result, result_json, talk
 from polyopt.cli.exits import Exit
-from polyopt.cli.prepare import json_option, sizes_option, types_option, values_options
+from polyopt.cli.prepare import Seconds, json_option, sizes_option, types_option, values_options
 from polyopt.dataclass import dataclass
 from polyopt.errors import UsageError
 from polyopt.files import is_readable
@@ -98,7 +98,7 @@ class _Asked:
 )
 @click.option(
     "--budget",
-    type=click.FloatRange(min=0.0, min_open=True),
+    type=Seconds(min=0.0, min_open=True),
     metavar="SECONDS",
     help="For the whole run, compiling included; no limit otherwise.",
 )

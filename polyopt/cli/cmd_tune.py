@@ -10,6 +10,7 @@ import click
 
 from polyopt.cli.console import result, result_json
 from polyopt.cli.prepare import (
+    Seconds,
     compile_options,
     json_option,
     make_options,
@@ -25,7 +26,7 @@ from polyopt.cli.prepare import (
 @target_argument
 @click.option(
     "--seconds",
-    type=click.FloatRange(1.0, 86_400.0),
+    type=Seconds(1.0, 86_400.0),
     default=60.0,
     help="How long to search.  [60]",
 )

@@ -22,6 +22,7 @@ from polyopt.errors import UsageError
 from polyopt.ir.target import TARGETS
 from polyopt.offered import target_named
 from polyopt.schedulefile import parse_setting, text_or_file, with_sizes
+from polyopt.settings import duration
 
 if TYPE_CHECKING:
     from polyopt.frontend.syntax.argtypes import ArgType
@@ -247,6 +248,19 @@ else:
     _Choice = click.Choice  # not generic before click 8.2
 
 
+class Seconds(click.FloatRange):
+    """A range of seconds, given as a number, or as `60s`, `2min`."""
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> Any:  # noqa: ANN401
+        found = duration(value) if isinstance(value, str) else value
+        return super().convert(value if found is None else found, param, ctx)
+
+
 class _Language(_Choice):
     """A choice of polyopt's targets, or of one that an installed package offers."""
 
@@ -259,7 +273,7 @@ def compile_options(command: _F) -> _F:
     for decorate in (
         click.option(
             "--budget",
-            type=click.FloatRange(0.1, 86_400),
+            type=Seconds(0.1, 86_400),
             metavar="SECONDS",
             expose_value=False,
             callback=_noted(_BUDGET),

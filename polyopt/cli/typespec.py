@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from polyopt.errors import UsageError
-from polyopt.frontend.syntax.annotations import require_declared
 from polyopt.frontend.syntax.argtypes import ArgType, ArrayType, ConstType, ScalarType
+from polyopt.frontend.syntax.type_inference import require_declared
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 

@@ -8,13 +8,13 @@ Refuses: types that are not what annotations say (PO0207, PO0208, PO0215).
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Annotated, get_args, get_origin
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ArgumentError
-from polyopt.frontend.syntax.argtypes import ArgType, ArrayType, ScalarType
+from polyopt.frontend.syntax.argtypes import ArrayType, ScalarType
 from polyopt.ir.types import DType
 
 
@@ -102,22 +102,6 @@ def _plain(note: object) -> object:
     return next((other for other in others if isinstance(other, Annotation)), kind)
 
 
-def require_declared(
-    func: Callable[..., object], names: Sequence[str], types: Sequence[ArgType]
-) -> None:
-    """Require of types that are given what annotations say; raises as `as_declared` does."""
-    notes = declared(func)
-    for name, kind in zip(names, types, strict=True):
-        if name in notes and isinstance(kind, ArrayType | ScalarType):
-            note = notes[name]
-            hint = f"give the type `{note}`, or annotate it so: `{name}: {fitting(kind, note)!r}`"
-            try:
-                require(f"the type given for `{name}` is", kind, note, hint)
-            except ArgumentError as error:
-                place(error, func, name)
-                raise
-
-
 def require(subject: str, kind: ArrayType | ScalarType, note: Annotation, hint: str) -> None:
     """Require an element type and a rank; raises `ArgumentError` PO0207, PO0208, PO0215."""
     rank = kind.rank if isinstance(kind, ArrayType) else 0
@@ -135,11 +119,3 @@ def fitting(kind: ArrayType | ScalarType, note: Annotation) -> Annotation:
         return Annotation(kind.dtype)
     known = note.dims if note.dims is not None and len(note.dims) == kind.rank else None
     return Annotation(kind.dtype, known or (":",) * kind.rank)
-
-
-def place(error: ArgumentError, func: Callable[..., object], name: str) -> None:
-    """Say in which parameter's annotation the reason for an error is."""
-    from polyopt.frontend.syntax.type_inference import argument_loc
-
-    if error.loc is None:
-        error.loc = argument_loc(func, name)

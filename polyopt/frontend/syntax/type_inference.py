@@ -9,14 +9,20 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args, get_origin
 
 import numpy as np
 
-from polyopt.errors import Loc, UsageError
+from polyopt.errors import ArgumentError, Loc, UsageError
 from polyopt.frontend.integers.affine_integers import negated
-from polyopt.frontend.syntax.annotations import Annotation, annotations_of, declared
+from polyopt.frontend.syntax.annotations import (
+    Annotation,
+    annotations_of,
+    declared,
+    fitting,
+    require,
+)
 from polyopt.frontend.syntax.argtypes import (
     ArgType,
     ArrayType,
@@ -229,3 +235,19 @@ def argument_loc(func: Callable[..., object], name: str) -> Loc | None:
             col = argument.col_offset + 1
             return Loc(code.co_filename, line, col, line, col + len(name))
     return None
+
+
+def require_declared(
+    func: Callable[..., object], names: Sequence[str], types: Sequence[ArgType]
+) -> None:
+    """Require of types that are given what annotations say; raises as `as_declared` does."""
+    notes = declared(func)
+    for name, kind in zip(names, types, strict=True):
+        if name in notes and isinstance(kind, ArrayType | ScalarType):
+            note = notes[name]
+            hint = f"give the type `{note}`, or annotate it so: `{name}: {fitting(kind, note)!r}`"
+            try:
+                require(f"the type given for `{name}` is", kind, note, hint)
+            except ArgumentError as error:
+                error.loc = argument_loc(func, name)
+                raise
