@@ -115,9 +115,10 @@ class CellResult:
             return None
         return best.seconds / own.seconds
 
-    def share(self, own: Outcome) -> float | None:
-        """Return which part of the machine's limit is reached."""
-        return None if self.limit is None or not own.seconds else self.limit / own.seconds
+    def share(self, outcome: Outcome) -> float | None:
+        """Return which part of the machine's roofline an entrant reaches."""
+        seconds = outcome.seconds
+        return None if self.limit is None or not seconds else self.limit / seconds
 
 
 def is_comparable(fp: str, form: str, rival: Entrant) -> bool:
@@ -185,7 +186,7 @@ def _outcome_json(result: CellResult, outcome: Outcome) -> dict[str, Any]:
         "spread": outcome.spread,
         "best_rival": None if best is None else str(best.entrant),
         "ratio": result.ratio(outcome) if is_own else None,
-        "share": result.share(outcome) if is_own else None,
+        "share": result.share(outcome),
     }
 
 

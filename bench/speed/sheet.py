@@ -13,7 +13,7 @@ from bench.speed.records import OWN, CellResult, Outcome, SpeedReport
 COLUMNS = (
     "program", "size", "sizes", "dtype", "fp", "threads", "peer", "form", "status", "seconds",
     "fastest", "slowest", "spread", "samples", "error", "operations", "bytes", "gflops", "ratio",
-    "limit_seconds", "bound_by", "busy_cores", "message",
+    "limit_seconds", "roofline_percent", "bound_by", "busy_cores", "message",
 )  # fmt: skip
 
 
@@ -31,6 +31,7 @@ def sheet(report: SpeedReport) -> str:
 def _row(result: CellResult, outcome: Outcome) -> list[object]:
     cell, seconds = result.cell, outcome.seconds
     ratio = result.ratio(outcome) if outcome.entrant.peer == OWN else None
+    share = result.share(outcome)
     ends = (min(outcome.samples), max(outcome.samples)) if outcome.samples else ("", "")
     return [
         cell.workload, cell.dataset, " ".join(f"{n}={v}" for n, v in result.sizes.items()),
@@ -38,7 +39,8 @@ def _row(result: CellResult, outcome: Outcome) -> list[object]:
         outcome.status.value, _or_empty(seconds), *ends, outcome.spread, len(outcome.samples),
         _or_empty(outcome.error), result.flops, result.moved,
         result.flops / seconds / 1e9 if seconds else "", _or_empty(ratio),
-        _or_empty(result.limit), result.bound_by, result.busy, outcome.message,
+        _or_empty(result.limit), "" if share is None else 100 * share, result.bound_by,
+        result.busy, outcome.message,
     ]  # fmt: skip
 
 

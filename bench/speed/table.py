@@ -67,7 +67,7 @@ def _time(outcome: Outcome | None) -> str:
 
 
 def _table(report: SpeedReport) -> str:
-    head = ["program", "form", "ms", "spread", "best peer", "ms", "ratio", "of limit", "bound by"]
+    head = ["program", "form", "ms", "spread", "best peer", "ms", "ratio", "roofline", "bound by"]
     rows = [head, *(row for result in report.results for row in _rows(result))]
     return grid(rows, left=2) if len(rows) > 1 else ""
 
@@ -107,7 +107,7 @@ def losses(report: SpeedReport) -> list[tuple[float, CellResult, Outcome]]:
 
 
 def _losses(report: SpeedReport) -> str:
-    rows = [["slower than the best peer", "form", "ratio", "best peer", "of limit", "bound by"]]
+    rows = [["slower than the best peer", "form", "ratio", "best peer", "roofline", "bound by"]]
     for ratio, result, own in losses(report):
         best, share = result.best_rival(own.entrant.form), result.share(own)
         assert best is not None
@@ -155,7 +155,7 @@ def _notes(report: SpeedReport) -> str:
         "Times are medians of samples taken in turn; spread is the distance of the quartiles.",
         "ratio: the best peer's time over polyopt's. Explicit loops in strict mode are compared"
         " with peers that keep their order, everything else with all peers.",
-        "of limit: the least seconds by arithmetic and by the bytes that must be moved, over"
+        "roofline: the least seconds by arithmetic and by the bytes that must be moved, over"
         " polyopt's; each function call counts as one operation.",
     ]
     return "\n".join([*lines, *report.notes])

@@ -87,8 +87,14 @@ def _times(cell: Json, names: Sequence[str]) -> list[tuple[str, str]]:
             row.append((outcome["status"], "none"))
         else:
             kind = "best" if outcome["seconds"] == fastest else ""
-            row.append((_milliseconds(outcome["seconds"]), kind))
+            row.append((_milliseconds(outcome["seconds"]) + _roofline(cell, outcome), kind))
     return row
+
+
+def _roofline(cell: Json, outcome: Json) -> str:
+    """Return which part of the machine's roofline is reached, ` (63%)`; "" if it is not known."""
+    limit = cell["limit"]
+    return "" if limit is None else f" ({100 * limit / outcome['seconds']:.0f}%)"
 
 
 def _milliseconds(seconds: float) -> str:

@@ -24,6 +24,7 @@ from bench.speed.sheet import sheet
 from bench.speed.suite import SpeedRequest, cells, names
 from bench.speed.table import losses, render
 from polyopt.cli.cmd_bench import command
+from polyopt.report.speed_page import speed_page
 
 ENVIRONMENT = {
     "date": "2026-01-01T00:00:00+00:00",
@@ -80,12 +81,24 @@ def test_a_kept_run_is_read_back():
     assert report_of(json.loads(json.dumps(found.as_json()))) == found
 
 
+def test_every_row_says_which_part_of_the_roofline_it_reaches():
+    found = report(OWN, GCC)
+    assert "roofline" in render(found)
+    shares = [o["share"] for o in found.as_json()["cells"][0]["outcomes"]]
+    assert shares == pytest.approx([0.05, 1 / 30])
+    page = speed_page({**found.as_json(), "limits": {}})
+    assert ">20 (5%)<" in page
+    assert ">30 (3%)<" in page
+    assert "roofline" in page[page.index("Milliseconds") :][:120]
+
+
 def test_a_report_is_a_table_of_values():
     lines = list(csv.DictReader(io.StringIO(sheet(report(OWN, GCC)))))
     assert [(line["peer"], line["seconds"], line["ratio"]) for line in lines] == [
         ("polyopt", "0.02", "1.5"), ("gcc", "0.03", ""),
     ]  # fmt: skip
     assert lines[0]["sizes"] == "N=4"
+    assert [float(line["roofline_percent"]) for line in lines] == pytest.approx([5.0, 100 / 30])
     assert float(lines[0]["gflops"]) == pytest.approx(100 / 0.02 / 1e9)
     untimed = csv.DictReader(io.StringIO(sheet(report(outcome("gcc", "", status=Status.WRONG)))))
     assert next(untimed)["seconds"] == ""
