@@ -159,7 +159,8 @@ class Kernel(Generic[P, R]):
         Raises `UsageError` PO0222 for a size that is neither a number from 0 nor `po.any`.
         """
         if any(map(is_structured, (*args, *kwargs.values()))):
-            inner, apart = self._apart(self._parameters.bind(args, kwargs))
+            given = as_declared(self.py_func, self._parameters, self._parameters.bind(args, kwargs))
+            inner, apart = self._apart(given)
             return inner.compile(*apart)
         from polyopt.frontend.syntax.fixed_sizes import (
             refuse_open,

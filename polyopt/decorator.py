@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
 from polyopt.api import Kernel
 from polyopt.errors import UsageError, boundary
+from polyopt.runtime.values import type_name
 from polyopt.targets import Options
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _make(function: Any, options: Options) -> Kernel[..., Any]:  # noqa: ANN401
     if not callable(function) or isinstance(function, type) or not hasattr(function, "__code__"):
         raise UsageError(
             "PO0223",
-            f"`kernel` was given a {type(function).__name__}",
+            f"`kernel` was given {type_name(function)}",
             hint="give it a function made by `def`",
         )
     return Kernel(function, options)

@@ -110,7 +110,11 @@ def load(path: str | os.PathLike[str], *, threads: int | None = None) -> LoadedK
     try:
         data = read_regular(path, MOST_BYTES)
     except FileNotFoundError:
-        raise UsageError("PO0601", f"there is no file `{os.fspath(path)}`") from None
+        raise UsageError(
+            "PO0601",
+            f"there is no file `{os.fspath(path)}`",
+            hint="`kernel.compile(...).save(path)` writes one",
+        ) from None
     except OSError as error:
         raise UsageError("PO0633", f"`{name}` cannot be read: {error.strerror}") from None
     facts, library = _parts(data, name)

@@ -127,6 +127,8 @@ class KernelSchedule(Schedule):
     A session begins with the source's order.  If its block raises, the kernel stays as it was.
     """
 
+    __repr__ = Schedule.__repr__
+
     begin: Callable[[], tuple[Schedule, ...]] | None = None
     take: Callable[[str], None] | None = None
 

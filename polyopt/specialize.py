@@ -67,8 +67,9 @@ class Parameters:
         except TypeError as error:
             unknown = [name for name in kwargs if name not in self.names]
             reason = f"there is no parameter `{unknown[0]}`" if unknown else str(error)
-            near = difflib.get_close_matches(unknown[0], self.names, n=1) if unknown else []
-            meant = f"did you mean `{near[0]}`? " if near else ""
+            lower = {name.lower(): name for name in reversed(self.names)}
+            near = difflib.get_close_matches(unknown[0].lower(), lower, n=1) if unknown else []
+            meant = f"did you mean `{lower[near[0]]}`? " if near else ""
             raise ArgumentError(
                 "PO0201",
                 f"`{self.name}`: {reason}",
@@ -120,7 +121,7 @@ def as_declared(
     given = dict(zip(parameters.names, values, strict=True))
     for name in given:
         is_default = given[name] is None and parameters.defaults.get(name, 0) is None
-        if name in notes and not is_default:
+        if name in notes and not is_default and not is_type(given[name]):
             try:
                 given[name] = _converted(name, given[name], notes[name])
             except ArgumentError as error:

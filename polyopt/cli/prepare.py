@@ -251,6 +251,8 @@ else:
 class Seconds(click.FloatRange):
     """A range of seconds, given as a number, or as `60s`, `2min`."""
 
+    name = "number of seconds such as 90, 60s or 2min"
+
     def convert(
         self,
         value: Any,  # noqa: ANN401

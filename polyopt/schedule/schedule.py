@@ -199,6 +199,9 @@ class Schedule:
     def __str__(self) -> str:
         return "\n".join(show_tree(self.tree, self.scop))
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}, {len(self.trace)} steps>\n{self}"
+
     @property
     def text(self) -> str:
         """The steps in the schedule language, one a line; replays on the source's schedule."""

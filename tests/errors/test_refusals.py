@@ -71,7 +71,8 @@ def _type(value: object) -> str:
     shape = getattr(value, "shape", ())
     if not shape:
         return PYTHON_SHAPES.get(type(value), "f64")
-    return f"f64[{','.join(':' * len(shape))}]"
+    dtype = getattr(value, "dtype", "float64")
+    return f"{dtype}[{','.join(':' * len(shape))}]"
 
 
 @cache

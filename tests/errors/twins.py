@@ -124,6 +124,7 @@ TWINS: dict[str, Edits] = {
     "PO0207_annotated_number": (("(np.ones(3), rate)", "(np.ones(3), np.float64(rate.real))"),),
     "PO0207_annotation": (("    f(a", "    a = a.astype(np.float64)\n    f(a"),),
     "PO0207_element_type": (("np.zeros(3, np.float32)", "np.zeros(3, np.float32).astype(np.float64)"),),
+    "PO0239_dimension": (('"N,M-"', '"N,M"'),),
     "PO0208_annotation": (('"N"', '":,:"'),),
     "PO0208_rank": (("f.compile(np.zeros(3))(np.zeros((3, 3)))", "f(np.zeros((3, 3)))"),
                     ("a[0] = 1.0", "a[0] = a[1] = 1.0")),
@@ -212,7 +213,7 @@ TWINS: dict[str, Edits] = {
     "PO0803_size_as_number": (("np.zeros(x.shape[0])", "np.full((x.shape[0], 3), 0.0, like=x)"),),
     "PO0804_store_into_view": (("y = x.T", "y = x.T.copy()"),),
     "PO0805_missing_input": (("inputs=[x]", "inputs=[x, w]"),),
-    "PO0806_placeholder": (('po.f64["N,M-"]', '("N", 64), np.float32'),),
+    "PO0806_placeholder": (('"M-"', "64"),),
     "PO0807_index_without_extent": (("po.comprehend[i]", "po.comprehend[i, k]"),),
     "PO0808_compute_with_inputs": (("(x + 1).compute()", "po.compile(x + 1)(np.ones(3))"),),
 }  # fmt: skip

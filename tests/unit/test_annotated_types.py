@@ -1,6 +1,6 @@
 """Annotations of polyopt's are kept by every call: from Python, saved, exported, by command."""
 
-# ruff: noqa: F821, UP037 - sizes are named by strings
+# ruff: noqa: F722, F821, UP037 - sizes are named by strings
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -170,3 +170,41 @@ def test_a_result_is_what_its_annotation_says() -> None:
         with pytest.raises(po.FrontendError) as caught:
             po.kernel(function).schedule()
         assert caught.value.code == "PO0178"
+
+
+@pytest.mark.parametrize("dims", ["N,M-", "N,,M", "N/2", "2.5", "f(N)", "", -1, 2.5])
+def test_a_dimension_that_is_none_is_refused(dims: object) -> None:
+    with pytest.raises(po.UsageError) as caught:
+        po.f64[dims]
+    assert caught.value.code == "PO0239"
+
+
+def test_a_wrong_dimension_in_a_text_is_refused_at_the_call() -> None:
+    def wrong(x: po.f64["N-"]):
+        return x
+
+    with pytest.raises(po.UsageError) as caught:
+        po.kernel(wrong)(ONES)
+    assert caught.value.code == "PO0239"
+
+
+@pytest.mark.parametrize("dims", ["N", "N, M", "T+1,2*N", "N//2,:", "1,8", (slice(None), "N", 3)])
+def test_dimensions_are_sums_and_products(dims: object) -> None:
+    assert po.f64[dims].dims
+
+
+def test_names_are_suggested() -> None:
+    kernel = po.kernel(scaled)
+    error = refused(lambda: kernel.compile(n=3, M=4), ())
+    assert "the sizes are N" in (error.hint or "")
+    error = refused(lambda: kernel(x=ONES, Y=ZEROS, a=2.0), ())
+    assert "did you mean `y`" in (error.hint or "")
+    error = refused(kernel.compile, ([1.0], [2.0], 1.0))
+    assert "np.array(x)" in (error.hint or "")
+
+
+def test_a_schedule_shows_its_loops() -> None:
+    shown = repr(po.kernel(scaled).schedule())
+    assert shown.startswith("<KernelSchedule, ")
+    assert "for i" in shown
+    assert len(shown) < 1000

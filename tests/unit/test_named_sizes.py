@@ -60,7 +60,7 @@ def test_a_size_is_a_number_or_open(value):
 
 
 def test_another_name_is_neither():
-    with pytest.raises(po.ArgumentError, match="there is no parameter `M`"):
+    with pytest.raises(po.ArgumentError, match="there is no size or parameter `M`"):
         po.kernel(heat).compile(M=4)
 
 

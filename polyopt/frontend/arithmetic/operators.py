@@ -256,7 +256,8 @@ def operand(value: Value, loc: Loc | None) -> Operandish:
             return value
         case Known(value=known):
             if isinstance(known, str):
-                refuse("PO0116", f"the text {known!r} is no number and no array", loc)
+                hint = "pass a number where a number is computed with"
+                refuse("PO0116", f"the text {known!r} is no number and no array", loc, hint)
             number = number_of(known, loc)
             if number is None:
                 refuse("PO0124", f"{describe(value)} cannot be used as a number or an array", loc)

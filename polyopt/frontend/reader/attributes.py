@@ -52,6 +52,7 @@ def attribute_of(  # noqa: C901  one case per kind of object
                 hint = frontend.syntax.advice.did_you_mean(
                     node.attr, dir(module), f"{ast.unparse(node.value)}."
                 )
+                hint = hint or f"check the spelling: `{module.__name__}` has other names"
                 refuse("PO0124", f"module `{module.__name__}` has no `{node.attr}`", loc, hint)
             found = b.facts.recording.attribute(module, node.attr)
             return value_of_global(b, node.attr, found, loc)

@@ -41,7 +41,7 @@ from polyopt.frontend.subscripts.strides import clipped
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.promote import cast
 from polyopt.frontend.values.values import Index, Tensor, iterators, remapped
-from polyopt.ir.expr import CompareOp, Expr, Param, integer, walk
+from polyopt.ir.expr import CompareOp, Expr, Param, integer, substitute, walk
 from polyopt.ir.linear import linear
 from polyopt.ir.showing import show
 
@@ -277,10 +277,19 @@ def _cut_clipped(b: Builder, part: Cut, size: Expr, loc: Loc | None) -> tuple[Ex
         if found is not None:
             _require(b, expected, size, loc)
     if found is None:
+        for guess in stops if up else starts:  # the call may know that nothing is clipped
+            frontend.program.decisions.decided(b, at_least(high, _largest(b, guess)))
         starts = starts if up else [minimum(guess, high) for guess in starts]
         stops = [minimum(guess, high) for guess in stops] if up else stops
         found = _fitting(b, exact, starts, stops, up, assumed)
     return found or exact
+
+
+def _largest(b: Builder, bound: Expr) -> Expr:
+    """Return the last value of a bound that grows with the loops around it."""
+    for loop in reversed(b.scope.loops):
+        bound = substitute(bound, {loop.iter: plus(loop.upper, -1)})
+    return bound
 
 
 def _found_bounds(b: Builder, part: Cut, size: Expr) -> Cut:

@@ -7,13 +7,14 @@ Refuses: types that are not what annotations say (PO0207, PO0208, PO0215).
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Annotated, get_args, get_origin
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.errors import ArgumentError
+from polyopt.errors import ArgumentError, UsageError
 from polyopt.frontend.syntax.argtypes import ArrayType, ScalarType
 from polyopt.ir.types import DType
 
@@ -26,17 +27,27 @@ class Annotation:
     dims: tuple[str, ...] | None = None
 
     def __getitem__(self, dims: object) -> Annotation:
-        """Return the array annotation: `f64["N,M"]`, `f64[:, :]`, `f64["N", 1]`."""
+        """Return the array annotation: `f64["N,M"]`, `f64[:, :]`, `f64["N", 1]`.
+
+        Raises `UsageError` PO0239 for a dimension that is no sum or product of names and numbers.
+        """
         parts = dims if isinstance(dims, tuple) else (dims,)
         names: list[str] = []
         for part in parts:
             match part:
                 case str(text):
-                    names += [name.strip() for name in text.split(",") if name.strip()]
+                    names += [name.strip() for name in text.split(",")]
                 case slice():
                     names.append(":")
                 case _:
                     names.append(str(part))
+        for name in names:
+            if not (name == ":" or name.isidentifier() or name.isdecimal() or _is_sum(name)):
+                raise UsageError(
+                    "PO0239",
+                    f"`{name}` is not a dimension of an array",
+                    hint='write `:`, a name, a number, or sums and products: po.f64["N,2*M+1"]',
+                )
         return replace(self, dims=tuple(names))
 
     def __repr__(self) -> str:
@@ -46,6 +57,23 @@ class Annotation:
     def __str__(self) -> str:
         name = self.dtype.short_name
         return name if self.dims is None else f"{name}[{','.join(self.dims)}]"
+
+
+def _is_sum(text: str) -> bool:
+    """Tell whether a dimension is made of names and whole numbers by `+ - * //`."""
+    try:
+        nodes = list(ast.walk(ast.parse(text, mode="eval").body))
+    except (SyntaxError, ValueError):
+        return False
+    known = (ast.Name, ast.BinOp, ast.operator, ast.expr_context)
+    return all(
+        isinstance(node, known) or (isinstance(node, ast.Constant) and type(node.value) is int)
+        for node in nodes
+    ) and all(
+        isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.FloorDiv)
+        for node in nodes
+        if isinstance(node, ast.BinOp)
+    )
 
 
 bool_ = Annotation(DType.BOOL)
@@ -68,12 +96,15 @@ c128 = Annotation(DType.COMPLEX128)
 def annotations_of(func: Callable[..., object]) -> dict[str, object]:
     """Return name -> annotation, of parameters and of the result ("return").
 
-    Aliases and `Annotated` are resolved.  Annotations that cannot be evaluated say nothing.
+    Aliases and `Annotated` are resolved.  Annotations that cannot be evaluated say nothing, but
+    for wrong dimensions: `UsageError` PO0239.
     """
     if not getattr(func, "__annotations__", None):
         return {}
     try:
         found = inspect.get_annotations(func, eval_str=True)
+    except UsageError:
+        raise
     except Exception:
         return {}
     return {name: _plain(note) for name, note in found.items()}

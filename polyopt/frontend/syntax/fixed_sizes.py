@@ -13,7 +13,7 @@ from enum import Enum, unique
 from typing import Final
 
 from polyopt.dataclass import replace
-from polyopt.errors import UsageError
+from polyopt.errors import ArgumentError, UsageError
 from polyopt.frontend.syntax.argtypes import ArgType, ArrayType
 from polyopt.frontend.syntax.type_inference import annotated_dims
 
@@ -37,11 +37,21 @@ any: Final = AnySize.ANY
 def sizes_among(
     func: Callable[..., object], given: Mapping[str, object], parameters: Collection[str]
 ) -> dict[str, int | None]:
-    """Return the keywords that name sizes of annotations; None for open ones."""
+    """Return the keywords that name sizes of annotations; None for open ones.
+
+    Raises `ArgumentError` PO0201 for one that names nothing.
+    """
     if all(name in parameters for name in given):
         return {}
     dims = [dim for found in annotated_dims(func).values() for dim in found]
-    named = {name for dim in dims for name in _names(dim)}
+    named = dict.fromkeys(name for dim in dims for name in sorted(_names(dim)))
+    unknown = [name for name in given if name not in named and name not in parameters]
+    if unknown and named:
+        raise ArgumentError(
+            "PO0201",
+            f"there is no size or parameter `{unknown[0]}`",
+            hint=f"the sizes are {', '.join(named)}, the parameters {', '.join(parameters)}",
+        )
     return {n: _size(n, v) for n, v in given.items() if n in named and n not in parameters}
 
 

@@ -186,6 +186,11 @@ CALL: dict[str, Entry] = {
         'po.kernel(f, target="sketch"), where the entry point of `polyopt.targets` names no module',
         "use another target, or mend or remove the package that the message names",
     ),
+    "PO0239": Entry(
+        "a dimension in an annotation is none",
+        'x: po.f64["N,M-"]',
+        'write `:`, names, whole numbers, or sums and products of these: `po.f64["N,2*M+1"]`',
+    ),
     "PO0242": Entry(
         "a statement is no product that a BLAS library computes",
         "library(S0) on C[i, j] += A[i, k] * A[k, j] * B[k, j], or on loops over a triangle",

@@ -4,4 +4,4 @@ import polyopt as po
 
 
 def act():
-    po.tensor("x", po.f64["N,M-"])
+    po.tensor("x", ("N", "M-"), np.float64)

@@ -163,3 +163,19 @@ def test_what_the_kernel_finds_is_not_known_by_the_call():
 
     with pytest.raises(FrontendError, match="PO0127"):
         po.kernel(program)(np.ones(2), np.ones(1))
+
+
+def shortest_paths(d):
+    d = d.copy()
+    for k in range(len(d)):
+        d = np.minimum(d, d[:, k : k + 1] + d[k : k + 1, :])
+    return d
+
+
+def test_a_call_decides_whether_slices_in_loops_are_clipped():
+    kernel = po.kernel(shortest_paths)
+    for shape in ((7, 7), (3, 9), (1, 1), (0, 0)):
+        d = np.random.default_rng(0).random(shape)
+        assert np.array_equal(kernel(d), shortest_paths(d))
+    with pytest.raises(po.ArgumentError, match="must be equal"):  # as in Python
+        kernel(np.ones((9, 3)))

@@ -1,0 +1,5 @@
+import polyopt as po
+
+
+def act():
+    po.f64["N,M-"]
