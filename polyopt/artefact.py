@@ -23,6 +23,7 @@ from polyopt.ir.host import Emitted
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Program
 from polyopt.ir.record import RecordError, decode, encode
+from polyopt.ir.record_sets import is_same_formula
 from polyopt.ir.wellformed import check_loops, check_program
 from polyopt.proof import Certificate, certify
 
@@ -195,6 +196,24 @@ def emitted(artefact: Artefact, name: str) -> Emitted:
         raise
     except Exception as error:  # well-typed records need not be a kernel: undeclared arrays, say
         raise _malformed(name, f"its loops are no kernel ({type(error).__name__})") from None
+
+
+def says_the_same(certificate: Certificate, recorded: object) -> bool:
+    """Tell whether a record makes the claims of `certificate`, in any of isl's texts of them."""
+    made = certificate.to_record()
+    try:
+        mine, theirs = _without_formulas(made), _without_formulas(recorded)
+    except (TypeError, KeyError, AttributeError):
+        return False
+    if mine[0] != theirs[0]:
+        return False
+    pairs = zip(mine[1], theirs[1], strict=True)
+    return all(isinstance(b, str) and is_same_formula(a, b) for a, b in pairs)
+
+
+def _without_formulas(record: Any) -> tuple[object, list[Any]]:  # noqa: ANN401
+    claims = [{**claim, "formula": ""} for claim in record["claims"]]
+    return {**record, "claims": claims}, [claim["formula"] for claim in record["claims"]]
 
 
 def proven_again(artefact: Artefact, name: str) -> Certificate:

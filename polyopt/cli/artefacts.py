@@ -18,6 +18,7 @@ from polyopt.artefact import (
     first_difference,
     proven_again,
     read_artefact,
+    says_the_same,
 )
 from polyopt.errors import BudgetError, Loc, PolyoptError, ToolchainError, UsageError
 from polyopt.files import read_regular
@@ -173,7 +174,7 @@ def _proof(artefact: Artefact, path: Path) -> tuple[Finding, ...]:
         verdict = Verdict.OPEN if isinstance(error, BudgetError) else Verdict.REFUTED
         return (failed(claim, error, verdict),)
     found = faults(certificate, artefact.function, Loc(str(path), 1, 1, 1, 1))
-    if certificate.to_record() != artefact.certificate:
+    if not says_the_same(certificate, artefact.certificate):
         other = UsageError(
             "PO0624",
             f"`{path.name}` claims what was not proven, or not in these words",

@@ -20,6 +20,7 @@ MAX_DIGITS = 40
 READ_BUDGET = 1_000_000
 _WORDS = {"and", "or", "exists", "mod", "floor"}
 _TOKEN = re.compile(r"\s*([^\W\d]\w*'*|\d+|->|<=|>=|!=|[-+*/(){}\[\]:;,=<>])")
+_ACCESS = re.compile(r"(\w):(\w+)\[")
 _NUMBER_OF_DIMENSIONS = 64
 
 
@@ -43,6 +44,30 @@ def text_set(text: str) -> isl.Set:
     if value.dim(isl.dim_type.set) > _NUMBER_OF_DIMENSIONS:
         raise RecordError("a set of too many dimensions")
     return value
+
+
+def is_same_formula(one: str, other: str) -> bool:
+    """Tell whether two texts are equal, or describe equal sets or relations; isl has many for one.
+
+    Texts that isl does not read, or takes long to compare, are not the same.
+    """
+    if one == other:
+        return True
+    try:
+        first, second = _relation(one), _relation(other)
+        with quota(READ_BUDGET):
+            return type(first) is type(second) and bool(first.is_equal(second))
+    except (isl.Error, BudgetError, ValueError):
+        return False
+
+
+def _relation(text: str) -> isl.UnionMap | isl.UnionSet:
+    """Return what a formula describes; accesses have names such as `S2:1[i]`."""
+    text = _ACCESS.sub(r"\1__\2[", text)
+    _check_tokens(text)
+    kind = isl.UnionMap if "->" in text.partition("{")[2] else isl.UnionSet
+    with quota(READ_BUDGET):
+        return kind.read_from_str(isl.DEFAULT_CONTEXT, text)
 
 
 def space_of(value: isl.Set) -> tuple[tuple[str, ...], str | None, tuple[str | None, ...]]:

@@ -265,3 +265,16 @@ def test_the_cache_keeps_the_certificate(write, tmp_path, monkeypatch):
     artefact = read_artefact(text, "x")
     assert artefact.certificate["verdict"] == "proven"
     assert artefact.digest == digest_of(second.source)
+
+
+def test_a_formula_may_stand_in_another_text_of_isl(polyopt, out):
+    def edit(data: dict[str, Any], old: str, new: str) -> None:
+        claims = [c for c in data["certificate"]["claims"] if old in c["formula"]]
+        assert claims
+        for claim in claims:
+            claim["formula"] = claim["formula"].replace(old, new)
+
+    change(out, lambda data: edit(data, "0 < i <= -2 + n", "-2 + n >= i and i > 0"))
+    assert polyopt("check", str(out)).code == 0
+    change(out, lambda data: edit(data, "i > 0", "i > 1"))
+    assert refused(polyopt) == ["PO0624"]
