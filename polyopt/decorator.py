@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
 from polyopt.api import Kernel
 from polyopt.errors import UsageError, boundary
-from polyopt.runtime.values import type_name
 from polyopt.targets import Options
 
 if TYPE_CHECKING:
@@ -137,7 +136,7 @@ def _make(function: Any, options: Options) -> Kernel[..., Any]:  # noqa: ANN401
     if not callable(function) or isinstance(function, type) or not hasattr(function, "__code__"):
         raise UsageError(
             "PO0223",
-            f"`kernel` was given {type_name(function)}",
+            f"`kernel` was given an object of type `{type(function).__name__}`",
             hint="give it a function made by `def`",
         )
     return Kernel(function, options)
