@@ -157,12 +157,11 @@ def _file(fn: LoopFunction, used: dict[Helper, None], code: str, edition: Editio
 
 def _support(helpers: list[Helper], edition: Edition) -> str:
     """Return the definitions of helpers; for readers, short ones in a line each."""
-    found = [definition(h) for h in helpers]
     if not edition.is_handed_over:
-        return "\n\n".join("\n".join(lines) for lines in found)
+        return "\n\n".join("\n".join(definition(h)) for h in helpers)
     text = ""
     before = 0
-    for lines in map(in_one_line, found):
+    for lines in (in_one_line(definition(h)) for h in helpers):
         text += ("\n" if before == len(lines) == 1 else "\n\n") + "\n".join(lines)
         before = len(lines)
     return text.lstrip("\n")

@@ -79,6 +79,7 @@ class ExprPrinter:
 
     `keeps_products`: products are guarded against being fused into a neighbouring sum.
     `part`: the first lane and the end of the lanes that exist; others are neither read nor written.
+    Before them, if there are three texts, whether these are all lanes.
     `is_repeated`: a loop is around, so that functions which vectorize gain.
     `held`: texts for vectors that are in registers already.
     `streams`: conditions of nontemporal stores of whole vectors, by array.
@@ -89,7 +90,7 @@ class ExprPrinter:
     ranges: Ranges
     used: dict[Helper, None]
     keeps_products: bool = False
-    part: tuple[str, str] | None = None
+    part: tuple[str, str] | tuple[str, str, str] | None = None
     is_repeated: bool = False
     dialect: Dialect = C11
     held: Mapping[VectorLoad, str] = field(default_factory=dict)
@@ -148,8 +149,8 @@ class ExprPrinter:
             return f"{self._lanes(kind, source)}({parts})"
         if self.part is None:
             return f"{self._lanes(HelperKind.LOAD, source)}({place})"
-        begin, end = self.part
-        return f"{self._lanes(HelperKind.LOAD_PART, source)}({place}, {begin}, {end})"
+        kind = HelperKind.LOAD_PART if len(self.part) == 2 else HelperKind.LOAD_LANES
+        return f"{self._lanes(kind, source)}({place}, {', '.join(self.part)})"
 
     def store(self, target: VectorLoad, value: str) -> str:
         """Return the statement that stores consecutive elements, those of `part` only."""
@@ -159,8 +160,8 @@ class ExprPrinter:
             return f"{self._lanes(HelperKind.STREAM, target)}({place}, {value}, {past});"
         if self.part is None:
             return f"{self._lanes(HelperKind.STORE, target)}({place}, {value});"
-        begin, end = self.part
-        return f"{self._lanes(HelperKind.STORE_PART, target)}({place}, {begin}, {end}, {value});"
+        kind = HelperKind.STORE_PART if len(self.part) == 2 else HelperKind.STORE_LANES
+        return f"{self._lanes(kind, target)}({place}, {', '.join(self.part)}, {value});"
 
     def _lanes(self, kind: HelperKind, access: VectorLoad) -> str:
         return self.helper(Helper(kind, access.dtype, access.lanes))

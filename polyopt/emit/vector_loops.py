@@ -11,13 +11,14 @@ from polyopt.dataclass import replace
 from polyopt.emit.c_statements import Branch, Code, Compound, Line
 from polyopt.emit.extents import extent_of, long_row
 from polyopt.emit.helpers import Helper, HelperKind
+from polyopt.emit.helpers.vectors import has_lanes_form
 from polyopt.emit.lanes import vectorized
 from polyopt.emit.passes.rewriting import trip_count
-from polyopt.emit.sliding_windows import REGISTER_BYTES, moved, windows
-from polyopt.ir.expr import Expr, Load, VectorLoad, substitute
+from polyopt.emit.sliding_windows import moved, windows
+from polyopt.ir.expr import Expr, Load, VectorLoad, substitute, walk
 from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Assign, Body, For
-from polyopt.ir.nodes import all_nodes
+from polyopt.ir.nodes import all_nodes, own_expressions
 
 if TYPE_CHECKING:
     from polyopt.emit.cbody import BodyEmitter
@@ -59,6 +60,8 @@ def vector_loop(emitter: BodyEmitter, loop: For) -> list[Code]:
         sliding = _sliding(middle, loop, body, high, f"{part[0]} == 0 && ")
         if sliding:  # the few vectors around those in the middle need no form of their own
             return [Compound(head, [*bounds, *ends.body(body), *sliding])]
+        if _has_lanes_form(body):
+            return [Compound(head, [*bounds, *_once(emitter, name, whole, part, body)])]
     sliding = _sliding(middle, loop, body, high)
     ends = _without_lines(ends)
     full = [*middle.body(body), *sliding] if sliding else [Compound(more, middle.body(body)), back]
@@ -155,17 +158,30 @@ def _strip(
     if trip_count(loop) == loop.lanes:
         return Compound(head, emitter.body(body))
     to = emitter.own(f"{name}_to")
-    if emitter.frame.edition.is_handed_over and _has_cheap_masks(loop, body):
+    if emitter.frame.edition.is_handed_over and _has_lanes_form(body):
         least = emitter.helper(HelperKind.MIN)
-        ends = replace(emitter, printer=replace(emitter.printer, part=("0", to)))
         line = Line(f"int64_t {to} = {least}({high} - {name}, {loop.lanes});")
-        return Compound(head, [line, *ends.body(body)])
+        whole = f"{name} + {loop.lanes} <= {high}"
+        return Compound(head, [line, *_once(emitter, name, whole, ("0", to), body)])
     ends = _without_lines(replace(emitter, printer=replace(emitter.printer, part=("0", to))))
     rest = [Line(f"int64_t {to} = {high} - {name};"), *ends.body(body)]
     return Compound(head, [Branch(f"{name} + {loop.lanes} <= {high}", emitter.body(body), rest)])
 
 
-def _has_cheap_masks(loop: For, body: Body) -> bool:
-    """Tell whether lanes that are left out cost little, as in registers of 64 bytes."""
-    targets = (node.target for node in all_nodes(body) if isinstance(node, Assign))
-    return all(target.dtype.size * loop.lanes == REGISTER_BYTES for target in targets)
+def _once(
+    emitter: BodyEmitter, name: str, whole: str, part: tuple[str, str], body: Body
+) -> list[Code]:
+    """Print a body once, for whole vectors and partial ones."""
+    is_whole = emitter.own(f"{name}_whole")
+    line = Line(f"const bool {is_whole} = __builtin_expect({whole}, 1);")
+    lanes = replace(emitter, printer=replace(emitter.printer, part=(is_whole, *part)))
+    return [line, *lanes.body(body)]
+
+
+def _has_lanes_form(body: Body) -> bool:
+    """Tell whether helpers move whole and partial vectors alike in all of a body."""
+    nodes = list(all_nodes(body))
+    found = [part for node in nodes for expr in own_expressions(node) for part in walk(expr)]
+    targets = [node.target for node in nodes if isinstance(node, Assign)]
+    vectors = (part for part in (*found, *targets) if isinstance(part, VectorLoad))
+    return all(part.step == 1 and has_lanes_form(part.dtype) for part in vectors)

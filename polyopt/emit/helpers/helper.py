@@ -89,6 +89,8 @@ class HelperKind(Enum):
     EVERY = "every"
     EVERY_PART = "every_part"
     STORE_PART = "store_part"
+    LOAD_LANES = "load_lanes"
+    STORE_LANES = "store_lanes"
     STREAM = "stream"
     STREAM_ROW = "stream_row"
     STREAMED = "streamed"

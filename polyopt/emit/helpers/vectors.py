@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from polyopt.dataclass import replace
 from polyopt.emit import half_precision
 from polyopt.emit.helpers.helper import Helper, HelperKind, float_suffix, function, vector_type
 from polyopt.emit.helpers.registers import Registers, either
+from polyopt.ir.types import DType
 
 
 def _vector(helper: Helper) -> list[str]:
@@ -226,6 +228,35 @@ def _store_part(helper: Helper) -> list[str]:
     return function("void", helper, args, _masked(names, fast, moving, plain))
 
 
+def has_lanes_form(dtype: DType) -> bool:
+    """Tell whether a type has LOAD_LANES and STORE_LANES."""
+    return not dtype.is_half
+
+
+def _lanes_form(helper: Helper) -> list[str]:
+    """Return what LOAD_PART or STORE_PART does for vectors of which some are `whole`.
+
+    A loop then needs one form of its body: gcc and clang thread the equal tests of its helpers, so
+    that a whole vector takes one branch.
+    """
+    vector = vector_type(helper.dtype, helper.lanes)
+    if helper.kind is HelperKind.LOAD_LANES:
+        part = replace(helper, kind=HelperKind.LOAD_PART)
+        head, *rest = _load_part(part)
+        whole = ["    if (whole)", f"        return *(const {vector}_mem *)p;"]
+    else:
+        part = replace(helper, kind=HelperKind.STORE_PART)
+        head, *rest = _store_part(part)
+        whole = [
+            "    if (whole) {",
+            f"        *({vector}_mem *)p = value;",
+            "        return;",
+            "    }",
+        ]
+    head = head.replace(part.name, helper.name).replace("int64_t from", "bool whole, int64_t from")
+    return [head, rest[0], *whole, *rest[1:]]
+
+
 def _every(helper: Helper) -> list[str]:
     """Elements that lie `step` apart; every second one is taken of two registers that overlap.
 
@@ -341,6 +372,8 @@ DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.SMALLER: _larger,
     HelperKind.LOAD_PART: _load_part,
     HelperKind.STORE_PART: _store_part,
+    HelperKind.LOAD_LANES: _lanes_form,
+    HelperKind.STORE_LANES: _lanes_form,
     HelperKind.EVERY: _every,
     HelperKind.EVERY_PART: _every_part,
     HelperKind.STREAM: _stream,

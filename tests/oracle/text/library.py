@@ -41,6 +41,8 @@ def call(name: str, args: list[Valued]) -> Valued | None:
         return (LONG if name == "INT64_C" else ULONG), values[0]
     if name in _TESTS:
         return INT, int(_TESTS[name](values[0]))
+    if name == "__builtin_expect":
+        return args[0]
     if name == "__builtin_popcountll":
         return INT, bin(values[0] % 2**64).count("1")
     if name in ("CMPLX", "CMPLXF"):

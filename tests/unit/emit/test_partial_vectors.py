@@ -39,7 +39,11 @@ static int check_{name}(char *end)
                 p[lane] = ({ctype})(lane + 1);
             if (from > 0)
                 p[from - 1] = 77;
+            const bool whole = from == 0 && to == LANES;
             {vector} read = {load}(p, from, to);
+            {vector} same = {load_lanes}(p, whole, from, to);
+            for (int64_t lane = 0; lane < LANES; lane++)
+                wrong += read[lane] != same[lane];
             for (int64_t lane = 0; lane < LANES; lane++)
                 wrong += read[lane] != (from <= lane && lane < to ? ({ctype})(lane + 1) : 0);
             {vector} value;
@@ -48,6 +52,11 @@ static int check_{name}(char *end)
             {store}(p, from, to, value);
             for (int64_t lane = from; lane < to; lane++)
                 wrong += p[lane] != ({ctype})(lane + 33);
+            if (from > 0)
+                wrong += p[from - 1] != 77;
+            {store_lanes}(p, whole, from, to, value + value);
+            for (int64_t lane = from; lane < to; lane++)
+                wrong += p[lane] != ({ctype})(2 * (lane + 33));
             if (from > 0)
                 wrong += p[from - 1] != 77;
         }}
@@ -73,13 +82,17 @@ def program() -> str:
     """Return C text that checks the partial loads and stores of all vectors."""
     lines, checks, calls = [], [], []
     for dtype, lanes in VECTORS:
-        vector, load, store = (
-            Helper(kind, dtype, lanes)
-            for kind in (HelperKind.VECTOR, HelperKind.LOAD_PART, HelperKind.STORE_PART)
-        )
-        for helper in (vector, load, store):
+        vector = Helper(HelperKind.VECTOR, dtype, lanes)
+        helpers = {
+            "vector": vector,
+            "load": Helper(HelperKind.LOAD_PART, dtype, lanes),
+            "store": Helper(HelperKind.STORE_PART, dtype, lanes),
+            "load_lanes": Helper(HelperKind.LOAD_LANES, dtype, lanes),
+            "store_lanes": Helper(HelperKind.STORE_LANES, dtype, lanes),
+        }
+        for helper in helpers.values():
             lines += definition(helper)
-        names = {"vector": vector.name, "load": load.name, "store": store.name}
+        names = {name: helper.name for name, helper in helpers.items()}
         checks.append(CHECK.format(name=vector.name, lanes=lanes, ctype=dtype.ctype, **names))
         calls.append(f"wrong += check_{vector.name}(memory + size / 2);")
     text = "\n".join([*lines, *checks, MAIN.replace("CALLS", "\n    ".join(calls))])
