@@ -60,6 +60,7 @@ def kernel(function: Any = None, **options: object) -> Any:
     - fp: "strict" (default; the source's order), "reassociate" (sums may be split) or "fast"
     - threads: a number from 1; None (default) takes all cores when the kernel runs
     - schedule: None (default; automatic), "source", steps as text, a file of them, or a schedule
+    - fuse: "all" recomputes temporaries in the nests that read them; None (default) does not
     - compiler: the C compiler's command; None (default) finds one
     - budget: processor seconds that compiling may take, and at most as many that `tune` takes, 0.1
       to 86400, or a text such as "60s" or "2min"; 60 by default

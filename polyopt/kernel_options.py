@@ -20,6 +20,7 @@ class KernelOptions(TypedDict, total=False):
     fp: FpMode | Literal["strict", "reassociate", "fast"]
     threads: int | None
     schedule: str | os.PathLike[str] | Schedule | ScheduleText | None
+    fuse: Literal["all"] | None
     compiler: str | None
     budget: float | str | None
     target: Target | Literal["c", "cuda", "opencl"]

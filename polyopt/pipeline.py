@@ -29,7 +29,7 @@ from polyopt.machine import Machine
 from polyopt.proof import Certificate
 from polyopt.proving import Form, first_proven, plain_loops
 from polyopt.schedule import Schedule, source_schedule
-from polyopt.targets import FpMode, Options, Target, seconds_to_compile
+from polyopt.targets import FUSED, FpMode, Options, Target, seconds_to_compile
 from polyopt.transforms import parse_schedules, show_schedules
 
 LOWER_BUDGET = 10_000_000
@@ -361,6 +361,9 @@ def choose_schedules(program: Program, options: Options, machine: Machine) -> tu
             return tuple(_automatic(program, scop, machine, options, part) for scop, part in pairs)
         case "source":
             return tuple(map(_source, program.scops))
+        case name if name == FUSED:
+            sources = map(source_schedule, program.scops)
+            return tuple(map(partial(strategy.recomputation.fused, options.target), sources))
         case text:
             return parse_schedules(tuple(map(source_schedule, program.scops)), text)
 

@@ -19,6 +19,9 @@ from polyopt.errors import Loc, ScheduleError, UsageError
 from polyopt.files import read_text, write_whole
 
 HEADER = "polyopt-schedule 1"
+FUSED = "fused"
+WHOLE = ("source", FUSED)
+"""Names of schedules of a whole program: the source's order; all temporaries recomputed."""
 NOWHERE = "<schedule>"
 MAX_CHARACTERS = 1_000_000
 MAX_ITEMS = 10_000
@@ -279,7 +282,7 @@ def text_or_file(value: str | os.PathLike[str]) -> str:
     if not isinstance(value, str):
         return load_text(value)
     bare = value.strip()
-    plain = not bare or any(mark in value for mark in "(\n#;") or bare == "source"
+    plain = not bare or any(mark in value for mark in "(\n#;") or bare in WHOLE
     if plain or _HEADER.fullmatch(bare) or _LET.fullmatch(bare):
         return value
     if any(mark.isspace() for mark in bare) and not Path(bare).is_file():

@@ -16,10 +16,18 @@ from polyopt.errors import UsageError
 from polyopt.ir.target import TARGETS, Target
 from polyopt.machine import Machine
 from polyopt.measuring.detection import detect_machine
-from polyopt.schedulefile import text_or_file
+from polyopt.schedulefile import FUSED, text_or_file
 from polyopt.settings import chosen, duration
 
-__all__ = ["FpMode", "Machine", "Options", "Target", "detect_machine", "seconds_to_compile"]
+__all__ = [
+    "FUSED",
+    "FpMode",
+    "Machine",
+    "Options",
+    "Target",
+    "detect_machine",
+    "seconds_to_compile",
+]
 
 SECONDS = 60.0  # that a compilation may take when nothing else is said
 LEAST_SECONDS, MOST_SECONDS = 0.1, 86_400.0
@@ -39,8 +47,9 @@ class Options:
     """One compilation's options.
 
     `threads`: None means all cores at run time; 1 emits sequential code.
-    `schedule`: None chooses automatically, "source" keeps the source's order, else a schedule's
-    text; a file's name gives the text in it.
+    `schedule`: None chooses automatically, "source" keeps the source's order, "fused" recomputes
+    temporaries (what the keyword `fuse="all"` sets), else a schedule's text; a file's name gives
+    the text in it.
     `budget`: seconds of a processor that compiling may take, and at most as many that a search for
     a faster schedule takes; "60s" and "2min" are texts for it.  None means POLYOPT_BUDGET, or 60.
     `tune`: seconds to search for a faster schedule at the first call, measured on copies of its
@@ -67,6 +76,9 @@ class Options:
         self, values: Mapping[str, object]
     ) -> Options:
         """Return the options with `values` replaced; raises `UsageError` for what is not one."""
+        if values.get("fuse") is not None and values.get("schedule") is not None:
+            hint = 'leave out one: fuse="all" is a schedule, of recompute and fuse steps'
+            raise UsageError("PO0249", "`fuse` and `schedule` are both given", hint=hint)
         options = self
         for name, value in values.items():
             match name:
@@ -76,6 +88,8 @@ class Options:
                     options = replace(options, threads=_threads(value))
                 case "schedule":
                     options = replace(options, schedule=_schedule(value))
+                case "fuse":
+                    options = replace(options, schedule=_fused(value, options.schedule))
                 case "compiler":
                     options = replace(options, compiler=_compiler(value))
                 case "budget":
@@ -119,7 +133,7 @@ def _flag(name: str, value: object) -> bool:
 
 
 def _unknown(name: str) -> UsageError:
-    names = [field.name for field in fields(Options)]
+    names = [*(field.name for field in fields(Options)), "fuse"]
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean `{near[0]}`?" if near else f"the options are {', '.join(names)}"
     hint = _OF_OTHERS.get(name, hint)
@@ -184,6 +198,15 @@ def _schedule(value: object) -> str | None:
         f"option `schedule` is a {type(value).__name__}",
         hint='use None, "source", a text like "tile(L0, 32, 32)", a file\'s path or a Schedule',
     )
+
+
+def _fused(value: object, schedule: str | None) -> str | None:
+    """Return the schedule that the value of `fuse` asks for; None leaves another one alone."""
+    if value is None:
+        return None if schedule == FUSED else schedule
+    if value == "all":
+        return FUSED
+    raise UsageError("PO0222", f"option `fuse` is {value!r}", hint='use "all" or None')
 
 
 def _tuned(value: object) -> str | None:

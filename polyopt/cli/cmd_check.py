@@ -57,6 +57,7 @@ from polyopt.frontend.syntax.parallel_claims import LoopClaim, Said, Unclear, cl
 from polyopt.proof import certify
 from polyopt.report.claims import Subject
 from polyopt.report.findings import Accepted, Finding, Report, Skipped, Verdict
+from polyopt.schedulefile import WHOLE
 from polyopt.transforms import show_schedules
 
 
@@ -248,11 +249,11 @@ def _findings(
     text = claims.schedule
     if text is None:
         own = getattr(getattr(target.kernel, "options", None), "schedule", None)
-        text = own if isinstance(own, str) and own != "source" else None
+        text = own if isinstance(own, str) and own not in WHOLE else None
     if text is None and not claims.steps:
         return
-    lines = ["" if text is None or text == "source" else text, *claims.steps]
-    whole = text if not claims.steps and text not in (None, "source") else "\n".join(lines)
+    lines = ["" if text is None or text in WHOLE else text, *claims.steps]
+    whole = text if not claims.steps and text not in (None, *WHOLE) else "\n".join(lines)
     judged = subject.steps(whole or "", asked.repair)
     yield from judged.findings
     if asked.repair:

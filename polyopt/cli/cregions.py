@@ -14,6 +14,7 @@ from pathlib import Path
 from polyopt.cli.console import result, result_json, talk
 from polyopt.errors import UsageError
 from polyopt.exporting.files import write_files
+from polyopt.schedulefile import WHOLE
 from polyopt.targets import Options, detect_machine
 
 STDOUT = "-"
@@ -42,7 +43,7 @@ def compile_file(
     text, macros = preprocess(path, flags)
     unit = parse_unit(text, str(path))
     regions = find_regions(unit, str(path))
-    if len(regions) > 1 and options.schedule not in (None, "source"):
+    if len(regions) > 1 and options.schedule not in (None, *WHOLE):
         raise UsageError(
             "PO0627",
             f"--schedule names the steps of one region, and `{path}` has {len(regions)}",

@@ -21,7 +21,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.errors import UsageError
 from polyopt.ir.target import TARGETS
 from polyopt.offered import target_named
-from polyopt.schedulefile import parse_setting, text_or_file, with_sizes
+from polyopt.schedulefile import FUSED, parse_setting, text_or_file, with_sizes
 from polyopt.settings import duration
 
 if TYPE_CHECKING:
@@ -228,6 +228,20 @@ def schedule_options(command: _F) -> _F:
     return text(value(cast(_F, read)))
 
 
+def _fuse_option(command: _F) -> _F:
+    """`--fuse all`, which stands for a schedule."""
+
+    @functools.wraps(command)
+    def read(*args: Any, schedule: str | None, fuse: str | None, **kwargs: Any) -> Any:  # noqa: ANN401
+        if fuse is not None and schedule is not None:
+            raise UsageError("PO0249", "--fuse and --schedule are both given", hint="leave one out")
+        return command(*args, schedule=schedule if fuse is None else FUSED, **kwargs)
+
+    return click.option(
+        "--fuse", type=click.Choice(["all"]), help="Recompute temporaries where they are read."
+    )(cast(_F, read))
+
+
 def _noted(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
     """Return a callback that keeps an option's value for `make_options`."""
 
@@ -271,7 +285,7 @@ class _Language(_Choice):
 
 
 def compile_options(command: _F) -> _F:
-    """`--schedule`, `--set`, `--fp`, `--threads`, `--target`, `--device`, `--budget`."""
+    """`--fuse`, `--schedule`, `--set`, `--fp`, `--threads`, `--target`, `--device`, `--budget`."""
     for decorate in (
         click.option(
             "--budget",
@@ -304,6 +318,7 @@ def compile_options(command: _F) -> _F:
             help="How far results may differ from the source's order of operations.",
         ),
         schedule_options,
+        _fuse_option,
     ):
         command = decorate(command)
     return command

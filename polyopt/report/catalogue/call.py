@@ -216,4 +216,19 @@ CALL: dict[str, Entry] = {
         "schedule='library(S1)', on a system without OpenBLAS whose NumPy brings none",
         "install OpenBLAS, or NumPy or SciPy from PyPI; or leave `library` out",
     ),
+    "PO0247": Entry(
+        'a value that fuse="all" would recompute cannot be recomputed',
+        'po.kernel(f, fuse="all") on `x[:] = x / np.sum(x)`, which overwrites what the sum reads',
+        "leave `fuse` out: the automatic schedule stores the value that the message names",
+    ),
+    "PO0248": Entry(
+        'fuse="all" would make a program of too many statements',
+        'po.kernel(f, fuse="all") where each of 20 outputs needs the same 20 temporaries',
+        "leave `fuse` out, or split the function",
+    ),
+    "PO0249": Entry(
+        "`fuse` contradicts another option",
+        'po.kernel(f, fuse="all", schedule="tile(L0, 32)"), or with target="cuda"',
+        "leave out one of the options",
+    ),
 }
