@@ -70,6 +70,8 @@ def kernel(function: Any = None, **options: object) -> Any:
     - tuned: a file of schedules that `polyopt tune --save` or `Kernel.tune(..., save=)` wrote; the
       last line for such a kernel on such a machine is used, proven again.  None (default): the
       setting `tunings`
+    - memory: bytes that temporaries may take at once, as a number or "64MB"; values are recomputed
+      until they fit.  Implies fixed_sizes.  None (default) does not limit them
     - fixed_sizes: True compiles the extents of arrays in, for each shape anew; False by default
 
     With `mesh`, a `po.mesh`, the kernel is one for the ranks of an MPI job, a `DistributedKernel`:

@@ -27,4 +27,5 @@ class KernelOptions(TypedDict, total=False):
     device: int | str | None
     tune: float | str | None
     tuned: str | os.PathLike[str] | None
+    memory: int | str | None
     fixed_sizes: bool

@@ -134,6 +134,7 @@ def _compile(
     if expect is not None:
         text.announce(forms[0], expect)
     proven = stage("certificate", lambda: first_proven(program, forms))
+    _check_memory(proven.loops, settled, options, target)
     if proven.position >= scheduled:
         schedules = tuple(map(_source, program.scops))
     elif simple.is_wanted and proven.position == scheduled - 1:
@@ -355,6 +356,8 @@ def machine_for(options: Options, machine: Machine) -> Machine:
 def choose_schedules(program: Program, options: Options, machine: Machine) -> tuple[Schedule, ...]:
     """Return the schedules the options ask for, proven, one for each static control part."""
     match options.schedule:
+        case None if options.memory is not None and options.target.is_host:
+            return _within_memory(program, options, machine)
         case None:
             shares = [MOST / min(number, MANY) for number in range(len(program.scops), 0, -1)]
             pairs = zip(program.scops, shares, strict=True)
@@ -368,6 +371,42 @@ def choose_schedules(program: Program, options: Options, machine: Machine) -> tu
             return parse_schedules(tuple(map(source_schedule, program.scops)), text)
 
 
+def _within_memory(program: Program, options: Options, machine: Machine) -> tuple[Schedule, ...]:
+    """Return schedules whose temporaries take at most `options.memory` bytes.
+
+    Raises `ScheduleError` PO0708 where none was found, PO0709 where the bytes are not known.
+    """
+
+    def peak(schedules: tuple[Schedule, ...]) -> tuple[int, tuple[str, ...]]:
+        lowered = _lowered(schedules, program, options)
+        return _peak(_forms(lowered, options, machine)[0].make(), program, options, machine)
+
+    def scheduled(sources: tuple[Schedule, ...]) -> tuple[Schedule, ...]:
+        pairs = zip(program.scops, sources, strict=True)
+        return tuple(_automatic(program, s, machine, options, source=one) for s, one in pairs)
+
+    sources = tuple(map(source_schedule, program.scops))
+    return strategy.memory_budget.within_memory(sources, scheduled, peak, options.memory or 0)
+
+
+def _check_memory(
+    loops: LoopFunction, program: Program, options: Options, machine: Machine
+) -> None:
+    """Raise `ScheduleError` PO0708 where temporaries take more than `options.memory` bytes."""
+    if options.memory is not None:
+        taken = _peak(loops, program, options, machine)
+        if taken[0] > options.memory:
+            refused = strategy.memory_budget.too_large
+            raise refused(options.memory, taken, program.scops, "what the proven loops take")
+
+
+def _peak(
+    loops: LoopFunction, program: Program, options: Options, machine: Machine
+) -> tuple[int, tuple[str, ...]]:
+    """Return the bytes of temporaries and their names; raises `ScheduleError` PO0709."""
+    return emit.peaks.planned_peak(loops, program, options.threads or machine.cores)
+
+
 def _inner_scops(program: Program) -> frozenset[int]:
     """Return which static control parts are in loops that end by counting, by `id`."""
     around = (part for part in all_parts(program.parts) if isinstance(part, Repeat))
@@ -376,7 +415,12 @@ def _inner_scops(program: Program) -> frozenset[int]:
 
 
 def _automatic(
-    program: Program, scop: Scop, machine: Machine, options: Options, part: float = 1.0
+    program: Program,
+    scop: Scop,
+    machine: Machine,
+    options: Options,
+    part: float = 1.0,
+    source: Schedule | None = None,
 ) -> Schedule:
     """Return the automatic schedule of a part of `program`, made in a part of the time left.
 
@@ -389,7 +433,9 @@ def _automatic(
         large = partial(_outgrowing, program=program, scop=scop, options=options)
         if options.target.is_host:
             is_inner = id(scop) in _inner_scops(program)
-            return strategy.auto_schedule(scop, machine, is_inner=is_inner, outgrowing=large)
+            return strategy.auto_schedule(
+                scop, machine, is_inner=is_inner, outgrowing=large, source=source
+            )
         target = options.target
         model = strategy.gpu.GpuModel(matrices=target.matrices, atomics=target.atomics)
         return strategy.gpu.auto_schedule_gpu(scop, model, large)

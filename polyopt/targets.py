@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Mapping
 from enum import Enum, unique
 
@@ -56,6 +57,7 @@ class Options:
     arguments; None does not search, but uses what was found before.
     `tuned`: a file of schedules that tuning found, as `polyopt tune --save` writes it; it goes
     before what the cache keeps.
+    `memory`: bytes that temporaries may take at once; sizes are compiled in.
     `fixed_sizes`: the extents of array arguments are compiled in, for each shape anew.
     `device`: which of the target's devices to run on, by number or a part of its name; None takes
     the first, "emulated" runs CUDA text on the host and checks it.
@@ -70,6 +72,7 @@ class Options:
     device: int | str | None = None
     tune: float | None = None
     tuned: str | None = None
+    memory: int | None = None
     fixed_sizes: bool = False
 
     def changed(  # noqa: C901 - one case for each option
@@ -102,11 +105,13 @@ class Options:
                     options = replace(options, target=_target(value))
                 case "device":
                     options = replace(options, device=_device(value))
+                case "memory":
+                    options = replace(options, memory=_bytes(value))
                 case "fixed_sizes":
                     options = replace(options, fixed_sizes=_flag("fixed_sizes", value))
                 case _:
                     raise _unknown(name)
-        return options
+        return options if options.memory is None else replace(options, fixed_sizes=True)
 
 
 _OF_OTHERS = {
@@ -198,6 +203,22 @@ def _schedule(value: object) -> str | None:
         f"option `schedule` is a {type(value).__name__}",
         hint='use None, "source", a text like "tile(L0, 32, 32)", a file\'s path or a Schedule',
     )
+
+
+_BYTES = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(|[kKMGT]i?)B?")
+
+
+def _bytes(value: object) -> int | None:
+    """Return a number of bytes: 65536, "64kB" (1000s), "64KiB" (1024s)."""
+    if value is None or (type(value) is int and value >= 0):
+        return value
+    match = _BYTES.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        hint = 'use a number of bytes, or a text such as "64MB" or "64MiB"'
+        raise UsageError("PO0222", f"option `memory` is {value!r}", hint=hint)
+    prefix = match[2].upper()
+    base = 1024 if prefix.endswith("I") else 1000
+    return int(float(match[1]) * base ** " KMGT".index(prefix[:1] or " "))
 
 
 def _fused(value: object, schedule: str | None) -> str | None:

@@ -76,7 +76,7 @@ class Explained:
         return numerics_contract(self.compilation.loops, self.compilation.program)
 
     def _memory(self) -> Iterator[str]:
-        """Yield what the kernel's temporaries take."""
+        """Yield what the kernel's temporaries take, and what the option `memory` allows."""
         from polyopt.emit.allocations import allocations
         from polyopt.report.memory import explain_memory
 
@@ -85,6 +85,8 @@ class Explained:
         yield from explain_memory(
             found, self.prepared.program, compilation.schedules, self.sizes, compilation.loops.turns
         )
+        if self.options.memory is not None:
+            yield f"the option `memory` allows {self.options.memory} bytes at once"
 
     def _notes(self) -> Iterator[Section]:
         """Yield what tuning found, if it did, and what was left out."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from polyopt.emit import memory_plan as memory_plan
     from polyopt.emit import nontemporal_loops as nontemporal_loops
     from polyopt.emit import notes as notes
+    from polyopt.emit import peaks as peaks
     from polyopt.emit import random_rows as random_rows
     from polyopt.emit import register_transpose as register_transpose
     from polyopt.emit import rerolling as rerolling

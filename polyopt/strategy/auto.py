@@ -35,15 +35,16 @@ def auto_schedule(
     *,
     is_inner: bool = False,
     outgrowing: Callable[[Schedule], Collection[str]] = lambda _: (),
+    source: Schedule | None = None,
 ) -> Schedule:
     """Return a legal schedule of `scop` chosen for `machine`.
 
     `is_inner`: a data-dependent loop is around the Scop, as around a sparse row; its sums are
     short. Schedules in which the temporaries `outgrowing` take more memory than the program's own
     arrays are passed over. Decisions that take more than `BUDGET` isl operations, or most of the
-    time left, are skipped.
+    time left, are skipped.  `source` is another schedule to begin with.
     """
-    source = source_schedule(scop)
+    source = source or source_schedule(scop)
     scalars = {array.name for array in scop.arrays if not array.shape}
     size = size_in_words(source)
     if size is not None:

@@ -55,6 +55,19 @@ def _recomputed_everywhere(schedule: Schedule) -> Schedule:
             schedule = _recomputed(schedule, nest, read)
 
 
+def recomputed(schedule: Schedule, array: str) -> Schedule | None:
+    """Return `schedule` with a temporary recomputed by all nests that read it, or None."""
+    found = schedule
+    for nest in _nests(schedule):
+        reads = {a.array for s in nest.statements for a in s.reads}
+        if array in reads - {s.target.array for s in nest.statements}:
+            again = found.attempt(Recompute(array, f"{nest.label}[0]"))
+            if again is None:
+                return None
+            found = again
+    return None if any(s.target.array == array for s in found.scop.statements) else found
+
+
 def _check_number(schedule: Schedule) -> None:
     """Raise `ScheduleError` PO0248 if nests would need too many copies of statements."""
     scop = schedule.scop

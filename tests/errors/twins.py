@@ -158,6 +158,8 @@ TWINS: dict[str, Edits] = {
     "PO0242_no_product": ((" * 2.0", ""),),
     "PO0242_triangle": (("in range(i)", "in range(A.shape[1])"),),
     "PO0243_library_in_threads": (("parallelize(i); ", ""),),
+    "PO0708_matrix_in_every_row": (("1kB", "64kB"),),
+    "PO0709_size_of_an_argument": ((', memory="64MB"', ""),),
     "PO0247_overwritten": ((', fuse="all"', ""),),
     "PO0248_many_copies": ((', fuse="all"', ""),),
     "PO0249_two_schedules": ((', schedule="source"', ""),),

@@ -203,6 +203,16 @@ TOOLCHAIN: dict[str, Entry] = {
         "arrays of 100 GB on a GPU of 80 GB",
         "use smaller arrays, or free what other programs keep on the device",
     ),
+    "PO0708": Entry(
+        "temporaries do not fit in the memory that `memory` allows",
+        'po.kernel(f, memory="1kB") where each row of the result needs a whole matrix',
+        "allow as much as the message names, use smaller arrays, or write results into arguments",
+    ),
+    "PO0709": Entry(
+        "the bytes of a temporary are not known, so that `memory` cannot limit them",
+        'po.kernel(f, memory="64MB") on `t = np.zeros(n)`, n an argument',
+        "take the size from the shape of an array, or leave `memory` out",
+    ),
     "PO0901": Entry("polyopt failed on its own account", "internal", _REPORT),
     "PO0902": Entry("an argument's value was asked for twice", "internal", _REPORT),
     "PO0903": Entry("a library function gave something unexpected", "internal", _REPORT),
