@@ -319,6 +319,7 @@ def _speculated(program: Program) -> Program:
 
 def with_mode(program: Program, options: Options) -> Program:
     """Return `program` with what the mode leaves open: orders of sums, roundings of terms."""
+    program = schedule.forwarded_elements.with_forwarded_elements(program)
     if options.fp is FpMode.STRICT:
         return program
     is_c = options.target.is_host
@@ -396,8 +397,7 @@ def _check_memory(
     if options.memory is not None:
         taken = _peak(loops, program, options, machine)
         if taken[0] > options.memory:
-            refused = strategy.memory_budget.too_large
-            raise refused(options.memory, taken, program.scops, "what the proven loops take")
+            raise strategy.memory_budget.too_large(options.memory, taken, program.scops)
 
 
 def _peak(

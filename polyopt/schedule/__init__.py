@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from polyopt.schedule import data as data
     from polyopt.schedule import deferred_divisions as deferred_divisions
     from polyopt.schedule import float32_functions as float32_functions
+    from polyopt.schedule import forwarded_elements as forwarded_elements
     from polyopt.schedule import fusible_products as fusible_products
     from polyopt.schedule import inplace as inplace
     from polyopt.schedule import large_parts as large_parts

@@ -43,7 +43,9 @@ def within_memory(
     raise min(refusals, key=lambda pair: pair[0])[1]
 
 
-def too_large(limit: int, peak: Peak, scops: Iterable[Scop], what: str) -> ScheduleError:
+def too_large(
+    limit: int, peak: Peak, scops: Iterable[Scop], what: str = "what the proven loops take"
+) -> ScheduleError:
     """Return the refusal of a limit, at the statement that makes the largest temporary."""
     least, arrays = peak
     makers = {s.target.array: s for scop in scops for s in reversed(scop.statements)}
