@@ -34,6 +34,7 @@ from polyopt.emit.literals import literal
 from polyopt.emit.names import COMPLEX_NAMES, MATH_NAMES
 from polyopt.emit.openmp import any_asks
 from polyopt.emit.outlining import outline_sections
+from polyopt.emit.pieces import PIECES, UPTO
 from polyopt.emit.regions import region_arrays
 from polyopt.emit.storage_scope import zero
 from polyopt.emit.views import View
@@ -145,6 +146,7 @@ def _file(fn: LoopFunction, used: dict[Helper, None], code: str, edition: Editio
     if quiet:
         includes += ["", *(f'#pragma GCC diagnostic ignored "-W{one}"' for one in quiet)]
     stops = STOPS if words & {STOPPED, LEFT} else ""
+    stops = f"{stops}\n{PIECES}" if UPTO in words else stops
     head = banner(fn)
     if edition.is_handed_over:
         head = signed_banner(fn, edition.version, edition.origin)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from polyopt import emit
 from polyopt.dataclass import dataclass, field, replace
-from polyopt.emit import outlining
+from polyopt.emit import outlining, pieces
 from polyopt.emit.banner import plain
 from polyopt.emit.c_statements import Branch, Code, Compound, Function, Line, Pragma, identifiers
 from polyopt.emit.cexpr import ExprPrinter
@@ -91,8 +91,9 @@ if TYPE_CHECKING:
 class BodyEmitter:
     """Emits bodies; `regions` collects the functions made for parts of them, in order.
 
-    `exit` is how a fault leaves; `is_repeated` tells that a loop is around.  `flags` note for some
-    locals that lanes have met NaN; `shared` are nests that are printed as calls.
+    `exit` is how a fault leaves; `is_repeated` tells that a loop is around.  `left` is what tells
+    threads to end; `in_pieces` asks for a loop in pieces.  `flags` note for some locals that lanes
+    have met NaN; `shared` are nests that are printed as calls.
     """
 
     frame: Frame
@@ -102,6 +103,8 @@ class BodyEmitter:
     names: set[str] = field(default_factory=set)
     is_parallel: bool = False
     is_repeated: bool = False
+    left: str = ""
+    in_pieces: bool = False
     flags: Mapping[str, Symbol] = field(default_factory=dict)
     shared: Shared | None = None
 
@@ -172,7 +175,8 @@ class BodyEmitter:
                 printer = replace(self.printer, is_repeated=True)
                 inner = replace(self, printer=printer, is_repeated=True)
                 head = f"while ({self.printer.text(node.condition)})"
-                return [Compound(head, [*self._asked(node), *inner.body(node.body)])]
+                asked = pieces.question(self, node)
+                return [Compound(head, [*asked, *inner.body(node.body)])]
             case Break():
                 return [Line("break;")]
             case Fail():
@@ -293,7 +297,7 @@ class BodyEmitter:
                 else inner._across_rows(loop)
             )
         if loop.kind is LoopKind.VECTOR:  # OpenMP has no threads inside lanes
-            inner = replace(inner, is_parallel=True)
+            inner = replace(inner, is_parallel=True, left="")
         match loop.kind:
             case LoopKind.VECTOR:
                 return self._in_lanes(loop, inner)
@@ -307,7 +311,7 @@ class BodyEmitter:
                 raise AssertionError("loops over blocks and threads stand in kernels of a device")
             case _:
                 assert_never(loop.kind)
-        return [Compound(self._head(loop), [*self._asked(loop), *inner.body(loop.body)])]
+        return pieces.serial_loop(self, loop, inner)
 
     def _in_lanes(self, loop: For, inner: BodyEmitter) -> list[Code]:
         """Print a loop that the compiler vectorizes."""
@@ -316,7 +320,7 @@ class BodyEmitter:
         flags = nan_flags(loop, self._fresh)
         inner = replace(inner, flags={**self.flags, **flags.noting})
         pragma = Pragma(f"{simd_pragma(loop, self.printer)}{flags.clauses}")
-        nest = Compound(self._head(loop), inner.body(loop.body))
+        nest = Compound(self.head(loop), inner.body(loop.body))
         return flags.around(self.printer, [pragma, nest])
 
     def _extremum(self, loop: For, inner: BodyEmitter) -> list[Code]:
@@ -324,17 +328,10 @@ class BodyEmitter:
         found = extremum_of(loop)
         assert found is not None, "the proof asks for the form"
         inner = inner.of(loop.body)
-        head = self._head(loop)
+        head = self.head(loop)
         in_order = inner.statements(loop.body)
         before = inner.statements(found.before)
         return extremum_in_lanes(found, inner.printer, self._fresh, head, before, in_order)
-
-    def _asked(self, loop: For | While) -> list[Code]:
-        """Return the statements with which an outermost loop asks for signals."""
-        is_inner = self.is_repeated or self.is_parallel
-        if is_inner or self.frame.edition.is_handed_over:
-            return []
-        return self.exit.question(loop, self.printer)
 
     def _across_rows(self, loop: For) -> list[Code]:
         """Print a row recurrence, vectorized across the rows."""
@@ -398,7 +395,8 @@ class BodyEmitter:
         self.names.add(name)
         return name
 
-    def _head(self, loop: For) -> str:
+    def head(self, loop: For) -> str:
+        """Return the head of a loop."""
         name = self.name(loop.iter)
         step = f"{name}++" if loop.step == 1 else f"{name} += {loop.step}"
         lower, upper = self.printer.text(loop.lower), self.printer.text(loop.upper, 9)
@@ -422,6 +420,8 @@ class BodyEmitter:
         fails = leaves_early(last.body)
         given = thread_arrays(last.body)
         stop: list[Code] = []
+        is_asked = asks_together(loop) and not self.frame.edition.is_handed_over
+        left = self._fresh("left") if is_asked else ""
         if fails or given:
             stop = [Branch(f"{STATUS} != 0", self.exit.lines(STATUS, self.printer), [])]
         has_loops = any(isinstance(node, For) for node in all_nodes(last.body))
@@ -431,15 +431,16 @@ class BodyEmitter:
             end = [Line(f"{label}:;")] if fails else []
             call = [*inner.body(last.body), *end]
         else:
-            inner = replace(inner, exit=Exit(ExitKind.REGION))
-            call = outlining.outline_region(inner, last, free, fails=fails)
+            own = left if pieces.any_pieces(last.body) else ""
+            inner = replace(inner, exit=Exit(ExitKind.REGION), left="*po_left" if own else "")
+            call = outlining.outline_region(inner, last, free, fails=fails, left=own)
             fails = False
-        left: list[Code] = []
-        if asks_together(loop) and not self.frame.edition.is_handed_over:
-            left, asked, leave = self.exit.questions(self._fresh("left"), self.printer)
+        declared: list[Code] = []
+        if left:
+            declared, asked, leave = self.exit.questions(left, self.printer)
             call, stop = [*asked, *call], [*stop, *leave]
         nest = self._heads(shared, self._if_given(given, call))
-        return [*left, *self._shared(loop, nest, given, simd=simd, once=fails), *stop]
+        return [*declared, *self._shared(loop, nest, given, simd=simd, once=fails), *stop]
 
     def _if_given(self, given: tuple[Array, ...], call: list[Code]) -> list[Code]:
         """Return the body of a loop for threads that got the memory they need."""
@@ -489,9 +490,9 @@ class BodyEmitter:
         *outer, last = loops
         if not outer and begins_last(last, self.printer):
             return Compound(self._falling_head(last), body)
-        nest = Compound(self._head(last), body)
+        nest = Compound(self.head(last), body)
         for loop in reversed(outer):
-            nest = Compound(self._head(loop), [nest])
+            nest = Compound(self.head(loop), [nest])
         return nest
 
     def _label(self) -> str:

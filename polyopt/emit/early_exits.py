@@ -15,7 +15,19 @@ from polyopt.emit.c_statements import Branch, Code, Line, indented
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.regions import thread_arrays
-from polyopt.ir.loops import AllocateArray, Body, CallLibrary, Fail, For, LoopKind, While
+from polyopt.emit.work import work, work_of_one
+from polyopt.ir.expr import Const
+from polyopt.ir.loops import (
+    AllocateArray,
+    Body,
+    Break,
+    CallLibrary,
+    Fail,
+    For,
+    If,
+    LoopKind,
+    While,
+)
 from polyopt.ir.nodes import all_nodes
 from polyopt.never import assert_never
 
@@ -118,3 +130,42 @@ def asks(loop: For | While) -> bool:
         return True
     inside = any(isinstance(node, For | While) for node in all_nodes(loop.body))
     return inside and loop.kind in _SERIAL and loop.lanes == 1
+
+
+def has_pieces(loop: For) -> bool:
+    """Tell whether an inner loop runs in pieces: the innermost of those around loops that may
+    take long.
+    """
+    if not _is_serial(loop) or isinstance(work_of_one(loop), Const):
+        return False
+    inside = [node for node in all_nodes(loop.body) if isinstance(node, For)]
+    return bool(inside) and not any(n.kind is _SHARED or has_pieces(n) for n in inside)
+
+
+_SHARED = LoopKind.PARALLEL
+"""Such loops ask themselves, and their bodies may have labels, which cannot stand twice."""
+
+
+def is_long(loop: For) -> bool:
+    """Tell whether an outermost loop runs in pieces: it has no loop inside, and its length is not
+    known.
+    """
+    return _is_serial(loop) and not asks(loop) and not isinstance(work(loop), Const)
+
+
+def _is_serial(loop: For) -> bool:
+    """Tell whether a loop is printed as it is and left at its end alone, and needs no memory."""
+    if loop.kind not in (LoopKind.SEQUENTIAL, LoopKind.PARALLEL) or loop.lanes > 1:
+        return False
+    if any(isinstance(node, Break) for node in _own_nodes(loop.body)) or thread_arrays((loop,)):
+        return False
+    return not any(isinstance(n, AllocateArray | CallLibrary) for n in all_nodes(loop.body))
+
+
+def _own_nodes(body: Body) -> Iterator[object]:
+    """Yield the nodes of a body that are in no loop inside it."""
+    for node in body:
+        yield node
+        if isinstance(node, If):
+            yield from _own_nodes(node.then)
+            yield from _own_nodes(node.otherwise)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from polyopt.dataclass import dataclass
 from polyopt.emit.c_statements import Line
 from polyopt.emit.cexpr import ExprPrinter
-from polyopt.emit.early_exits import asks, leaves_early
+from polyopt.emit.early_exits import asks, has_pieces, is_long, leaves_early
 from polyopt.emit.extrema import is_chosen
 from polyopt.emit.helpers import ENOUGH_WORK, Helper, HelperKind
 from polyopt.emit.operators import SHIFT
@@ -116,10 +116,11 @@ def any_asks(body: Body) -> bool:
         if isinstance(node, If):
             found = any_asks(node.then) or any_asks(node.otherwise)
         else:
-            found = asks(node)
+            found = asks(node) or (isinstance(node, For) and is_long(node))
         if found:
             return True
-    return any(isinstance(node, For) and asks_together(node) for node in all_nodes(body))
+    loops = (node for node in all_nodes(body) if isinstance(node, For))
+    return any(asks_together(loop) or has_pieces(loop) for loop in loops)
 
 
 def enough(loop: For, printer: ExprPrinter) -> str:

@@ -39,12 +39,14 @@ TOGETHER = 16
 """Nests in one function, where there are more than twice as many."""
 
 
-def outline_region(emitter: BodyEmitter, loop: For, free: Free, *, fails: bool) -> list[Code]:
-    """Outline the body of a parallel loop and return the call."""
+def outline_region(
+    emitter: BodyEmitter, loop: For, free: Free, *, fails: bool, left: str = ""
+) -> list[Code]:
+    """Outline the body of a parallel loop and return the call; `left` tells its threads to end."""
     label = loop.label or "region"
     if emitter.frame.edition.is_handed_over:
         label = emitter.name(loop.iter)
-    name, arguments = outlined(emitter, loop.body, label, free, fails=fails)
+    name, arguments = outlined(emitter, loop.body, label, free, fails=fails, left=left)
     return [Line(line) for line in calling(name, arguments, ";")]
 
 
@@ -116,6 +118,7 @@ def outlined(
     *,
     fails: bool = False,
     leaves: bool = False,
+    left: str = "",
 ) -> tuple[str, list[str]]:
     """Outline `content` as a function and return its name and the arguments.
 
@@ -151,6 +154,10 @@ def outlined(
     if fails:
         params.append(f"int *{STATUS}")
         arguments.append(f"&{STATUS}")
+    if left:
+        params.append("int *po_left")
+        arguments.append(f"&{left}".removeprefix("&*"))
+        body.insert(0, Line("(void)po_left;"))
     if leaves:
         body.append(Line("return 0;"))
     kind = "int" if leaves else "void"

@@ -40,6 +40,14 @@ def work(loop: For) -> Expr:
     return _loop(loop, {}, declared_names(loop.body))
 
 
+def work_of_one(loop: For) -> Expr:
+    """Return about how many assignments one iteration of `loop` runs, the one in the middle."""
+    inside = declared_names(loop.body)
+    if not has_known_bounds(loop, inside):
+        return _body(loop.body, {loop.iter: integer(0)}, inside)
+    return _once(loop, {}, inside)
+
+
 GUESS = 16
 """Assumed iterations of a loop of data-dependent length."""
 FUNCTION = 8  # assignments that take as long as a function such as exp
@@ -56,11 +64,16 @@ def _loop(loop: For, middles: dict[str, Expr], inside: frozenset[str]) -> Expr:
     trip = normalize(sub(upper, lower))
     if loop.step != 1:
         trip = Binary(BinaryOp.FLOORDIV, trip, integer(loop.step), DType.INT64)
-    middle = Binary(BinaryOp.FLOORDIV, normalize(add(lower, upper)), integer(2), DType.INT64)
-    once = _body(loop.body, middles | {loop.iter: middle}, inside)
+    once = _once(loop, middles, inside)
     if isinstance(once, Const) and loop.kind is LoopKind.VECTOR:
         once = add(once, integer(len(noted_updates(loop))))  # flags are assignments, too
     return _product(trip, once)
+
+
+def _once(loop: For, middles: dict[str, Expr], inside: frozenset[str]) -> Expr:
+    lower, upper = _pick(loop, middles)
+    middle = Binary(BinaryOp.FLOORDIV, normalize(add(lower, upper)), integer(2), DType.INT64)
+    return _body(loop.body, middles | {loop.iter: middle}, inside)
 
 
 def has_known_bounds(loop: For, inside: frozenset[str]) -> bool:

@@ -12,10 +12,45 @@
 #pragma GCC optimize("fp-contract=off", "wrapv")
 #endif
 
+#ifdef PO_STOPS
+extern struct { const volatile int *signalled; int (*ask)(void); } po_stop;
+#define PO_STOPPED (*po_stop.signalled && po_stop.ask())
+#define PO_LEFT(left) (__atomic_load_n(&left, __ATOMIC_RELAXED) \
+    || (PO_STOPPED && __atomic_add_fetch(&left, 1, __ATOMIC_RELAXED)))
+#else
+#define PO_STOPPED 0
+#define PO_LEFT(left) (left)
+#endif
+#ifdef PO_STOPS
+static inline int64_t po_upto(int64_t from, int64_t end, int64_t step, int64_t work)
+{
+    const int shift = 63 - __builtin_clzll((uint64_t)work | 1);
+    const int64_t piece = step * (((INT64_C(1) << 22) >> shift) + 1);
+    return end - from <= piece ? end : from + piece;
+}
+#endif
+
 int polyopt_everything(int64_t N, double *restrict x, double *restrict total_)
 {
     /* sum of the odd elements */
     double s = 0.0;
+    #ifdef PO_STOPS
+    if (N > INT64_C(1) << 22) {
+        for (int64_t i_from_ = 0, i_to_; i_from_ < N; i_from_ = i_to_) {
+            if (PO_STOPPED) {
+                return -1;
+            }
+            i_to_ = po_upto(i_from_, N, 1, 1);
+            for (int64_t i = i_from_; i < i_to_; i++) {
+                if (i % 2 == 1) {
+                    s += x[i];
+                } else {
+                    x[i] = s;
+                }
+            }
+        }
+    } else
+    #endif
     for (int64_t i = 0; i < N; i++) {
         if (i % 2 == 1) {
             s += x[i];

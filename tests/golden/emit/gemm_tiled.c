@@ -27,6 +27,14 @@ extern struct { const volatile int *signalled; int (*ask)(void); } po_stop;
 #define PO_STOPPED 0
 #define PO_LEFT(left) (left)
 #endif
+#ifdef PO_STOPS
+static inline int64_t po_upto(int64_t from, int64_t end, int64_t step, int64_t work)
+{
+    const int shift = 63 - __builtin_clzll((uint64_t)work | 1);
+    const int64_t piece = step * (((INT64_C(1) << 22) >> shift) + 1);
+    return end - from <= piece ? end : from + piece;
+}
+#endif
 
 static inline int64_t po_min(int64_t a, int64_t b)
 {
@@ -48,14 +56,49 @@ static inline bool po_many(int64_t work)
 #endif
 }
 
+#ifdef PO_STOPS
+__attribute__((noinline)) static int gemm_k_pieces_(int64_t M, int64_t K, double alpha_,
+    int64_t i, double *restrict po_C, const double *restrict po_A, const double *restrict po_B,
+    int *po_left)
+{
+    (void)po_left;
+    double (*C)[po_extent(M)] = (double (*)[po_extent(M)])po_C;
+    const double (*A)[po_extent(K)] = (const double (*)[po_extent(K)])po_A;
+    const double (*B)[po_extent(M)] = (const double (*)[po_extent(M)])po_B;
+    for (int64_t k_from_ = 0, k_to_; k_from_ < K; k_from_ = k_to_) {
+        if (PO_LEFT(*po_left)) {
+            return -1;
+        }
+        k_to_ = po_upto(k_from_, K, 1, M);
+        for (int64_t k = k_from_; k < k_to_; k++) {
+            #pragma omp simd
+            for (int64_t j = 0; j < M; j++) {
+                C[i][j] += alpha_ * A[i][k] * B[k][j];
+            }
+        }
+    }
+    return 0;
+}
+#endif
+
 __attribute__((noinline)) static void gemm_L0_tile_0_(int64_t N, int64_t M, int64_t K,
     double alpha_, int64_t it_, double *restrict po_C, const double *restrict po_A,
-    const double *restrict po_B)
+    const double *restrict po_B, int *po_left)
 {
+    (void)po_left;
     double (*C)[po_extent(M)] = (double (*)[po_extent(M)])po_C;
     const double (*A)[po_extent(K)] = (const double (*)[po_extent(K)])po_A;
     const double (*B)[po_extent(M)] = (const double (*)[po_extent(M)])po_B;
     for (int64_t i = 32 * it_; i < po_min(N, 32 * it_ + 32); i++) {
+        #ifdef PO_STOPS
+        if (K * M > INT64_C(1) << 22) {
+            const int gemm_k_pieces__status
+                    = gemm_k_pieces_(M, K, alpha_, i, po_C, po_A, po_B, po_left);
+            if (gemm_k_pieces__status) {
+                return;
+            }
+        } else
+        #endif
         for (int64_t k = 0; k < K; k++) {
             #pragma omp simd
             for (int64_t j = 0; j < M; j++) {
@@ -75,14 +118,14 @@ int polyopt_gemm(int64_t N, int64_t M, int64_t K, double alpha_, double *restric
             if (PO_LEFT(left_)) {
                 continue;
             }
-            gemm_L0_tile_0_(N, M, K, alpha_, it_, po_C, po_A, po_B);
+            gemm_L0_tile_0_(N, M, K, alpha_, it_, po_C, po_A, po_B, &left_);
         }
     } else {
         for (int64_t it_ = 0; it_ < (N + 31) / 32; it_++) {
             if (PO_LEFT(left_)) {
                 continue;
             }
-            gemm_L0_tile_0_(N, M, K, alpha_, it_, po_C, po_A, po_B);
+            gemm_L0_tile_0_(N, M, K, alpha_, it_, po_C, po_A, po_B, &left_);
         }
     }
     if (left_) {
