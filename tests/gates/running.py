@@ -66,7 +66,8 @@ def run_all(goals: Sequence[Goal], stage: Stage, folder: Path, minutes: float) -
         if asked is None:
             continue
         before = known.get(goal.name)
-        if before is not None and before.is_whole and not before.wrong and before.asked == asked:
+        same = before is not None and asked in (before.asked, 1)  # 1: all there are
+        if before is not None and same and before.is_whole and not before.wrong:
             yield before
             continue
         if before is not None and before.wrong:
@@ -96,7 +97,7 @@ def run_goal(goal: Goal, stage: Stage, folder: Path, minutes: float) -> Result:
     return Result(
         goal.name,
         stage.value,
-        asked,
+        max((one.asked for one in found), default=0) or asked,
         min(one.count for one in found) if len(found) > 1 else found[0].count,
         sum(one.wrong for one in found),
         round(time.monotonic() - start, 1),

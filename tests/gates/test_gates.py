@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.gates import goals, kernels, kills
-from tests.gates.goals import GOALS, Command, Goal, Stage, of_bombs, of_mutants, of_tests
+from tests.gates.goals import GOALS, Command, Goal, Stage, of_bombs, of_mutants
 from tests.gates.page import KEPT, PAGE, page
 from tests.gates.running import ROOT, read_results, run_all
 
@@ -93,10 +93,31 @@ def test_reports_are_read(tmp_path: Path) -> None:
     assert of_bombs(tmp_path, "40 bombs, 3 not within 5 + 1 s and 1024 MB\n").wrong == 3
     with pytest.raises(ValueError, match="does not say"):
         of_bombs(tmp_path, "")
-    report = tmp_path / "r.xml"
-    counts = 'tests="9" failures="1" errors="1" skipped="3"'
-    report.write_text(f"<testsuites><testsuite {counts}/></testsuites>")
-    assert (of_tests(report, "").count, of_tests(report, "").wrong) == (6, 2)
+
+
+TESTS = """import pytest
+@pytest.mark.parametrize("number", range(4))
+def test_one(number):
+    if number == 1:
+        pytest.skip("never")
+    assert number != 2 or not open(PATH).read()
+"""
+
+
+def test_tests_that_passed_are_not_run_again(tmp_path: Path) -> None:
+    answer, path = tmp_path / "answer", tmp_path / "test_some.py"
+    path.write_text(TESTS.replace("PATH", repr(str(answer))))
+    (command,) = goals._tests(str(path))
+    one = Goal("G6", "", "tests", (1, 1, 1), (command,))
+    answer.write_text("wrong")
+    (found,) = run_all([one], Stage.NIGHTLY, tmp_path / "state", 1.0)
+    assert (found.count, found.asked, found.wrong, found.verdict) == (3, 3, 1, "WRONG")
+    answer.write_text("")
+    (found,) = run_all([one], Stage.NIGHTLY, tmp_path / "state", 1.0)
+    assert (found.count, found.asked, found.verdict, found.note) == (3, 3, "met", "1 skipped")
+    (found,) = run_all([one], Stage.RELEASE, tmp_path / "late", 1e-9)
+    assert (found.verdict, found.wrong) == ("part", 0)
+    assert found.count < found.asked
 
 
 @pytest.mark.toolchain
