@@ -1,0 +1,63 @@
+"""`--one-in N`: the tests that run where all others run elsewhere."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from tests import conftest
+
+COUNT = 400
+
+
+class Item(SimpleNamespace):
+    """A test, which can be an element of a set."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+    __eq__ = object.__eq__
+
+    def add_marker(self, mark: object) -> None:
+        """Do nothing."""
+
+
+def items(marked: bool = False) -> list[Item]:
+    mark = SimpleNamespace() if marked else None
+    return [
+        Item(nodeid=f"tests/test_some.py::test_{n}", get_closest_marker=lambda _: mark)
+        for n in range(COUNT)
+    ]
+
+
+@pytest.fixture(autouse=True)
+def none_pure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conftest, "is_pure", lambda item: item.nodeid.endswith("_7"))
+
+
+def drawn(count: int, marked: bool = False) -> list[str]:
+    return [one.nodeid for one in items(marked) if conftest.is_drawn(one, count)]
+
+
+@pytest.mark.parametrize("count", [2, 5, 20])
+def test_about_one_in_so_many_is_drawn_and_always_the_same(count: int) -> None:
+    found = drawn(count)
+    assert found == drawn(count)
+    assert 0.5 * COUNT / count < len(found) < 1.6 * COUNT / count
+    assert "tests/test_some.py::test_7" in found  # pure
+
+
+def test_all_that_depend_on_the_machine_are_drawn() -> None:
+    assert len(drawn(50, marked=True)) == COUNT
+
+
+def test_the_option_leaves_out_the_others() -> None:
+    chosen = items()
+    left: list[Item] = []
+    options = {"--share": False, "--one-in": 5}
+    config = SimpleNamespace(
+        getoption=options.__getitem__,
+        hook=SimpleNamespace(pytest_deselected=lambda items: left.extend(items)),
+    )
+    conftest.pytest_collection_modifyitems(config, chosen)  # type: ignore[arg-type]
+    assert [one.nodeid for one in chosen] == drawn(5)
+    assert len(chosen) + len(left) == COUNT
