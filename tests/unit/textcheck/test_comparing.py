@@ -24,7 +24,7 @@ from tests import scops
 from tests.oracle.program import as_program
 from tests.unit.textcheck.mutations import KINDS, mutated
 
-COUNT = int(os.environ.get("POLYOPT_MUTATIONS", "200"))
+COUNT = int(os.environ.get("POLYOPT_MUTATIONS", "500"))
 CASES: dict[str, tuple[Scop, str]] = {
     "gemm": (scops.gemm(), ""),
     "tiled": (scops.gemm(), "tile(L0, 4, 5, 3)"),
