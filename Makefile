@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 # a Python that has polyopt, and the libraries to compare with, for `make gpu`
 GPU_PYTHON ?=
 
-.PHONY: help demo demo-mpi train test test-all nightly release-gate lint format docs bench friendly gpu venv clean need-venv need-cc
+.PHONY: help demo demo-mpi train test test-all coverage nightly release-gate lint format docs bench friendly gpu venv clean need-venv need-cc
 
 help:
 	@echo "make demo    compile gemm and jacobi-2d at LARGE, check against NumPy, print times"
@@ -15,6 +15,7 @@ help:
 	@echo "make train   train the models in examples/, compare each step with NumPy, print times"
 	@echo "make test    run the tests; of tests with very many cases, a seventh of these"
 	@echo "make test-all  run all of them"
+	@echo "make coverage  lines and branches that a twelfth of the tests runs, within 15 minutes"
 	@echo "make nightly  every goal of docs/reliability.md at its nightly number; resumes"
 	@echo "make release-gate  the same at the numbers of a release"
 	@echo "make lint    ruff and mypy --strict"
@@ -46,6 +47,9 @@ test: need-cc $(VENV)/.test
 
 test-all: need-cc $(VENV)/.test
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+coverage: need-cc $(VENV)/.dev
+	$(BIN)/python -m tests.covered $(COVERAGE_ARGS)
 
 nightly: need-cc $(VENV)/.test
 	$(BIN)/python -m tests.gates --stage nightly $(GATES_ARGS)

@@ -27,6 +27,9 @@ SHARE = 7
 """Of a matrix of tests `--share` runs one in so many."""
 MINUTES = 45
 """When so many are over, `--share` begins no further test of a matrix."""
+PAUSES = (1.0, 5.0, 20.0)
+"""Seconds after which a C compiler is started again that ended and said nothing of its text: on a
+machine without memory or disk left."""
 VERIFIED = ("regress", "semantics")
 """Folders whose kernels are compared with Python when they are compiled."""
 _START = time.monotonic()
@@ -195,7 +198,11 @@ def build(text: str, directory: Path, flags: tuple[str, ...] = FLAGS) -> ctypes.
     source, library = directory / f"unit{number}.c", directory / f"unit{number}.so"
     source.write_text(text)
     command = [tool, *flags, "-shared", "-fPIC", str(source), "-o", str(library), "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    for pause in PAUSES:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+        if done.returncode == 0 or f"{source}:" in done.stderr:
+            break
+        time.sleep(pause)
     assert done.returncode == 0, f"{done.stderr}\n{text}"
     return ctypes.CDLL(str(library))
 

@@ -1,7 +1,8 @@
-"""`--one-in N`: the tests that run where all others run elsewhere."""
+"""What all tests use: `--one-in N`, and C that is built on a busy machine."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -61,3 +62,33 @@ def test_the_option_leaves_out_the_others() -> None:
     conftest.pytest_collection_modifyitems(config, chosen)  # type: ignore[arg-type]
     assert [one.nodeid for one in chosen] == drawn(5)
     assert len(chosen) + len(left) == COUNT
+
+
+FAILS = """#!/bin/sh
+echo >> "{starts}"
+if [ ! -e "{once}" ]; then
+    touch "{once}"
+    echo "{says}" >&2
+    exit 1
+fi
+exec {tool} "$@"
+"""
+
+
+@pytest.mark.toolchain
+def test_a_compiler_that_is_killed_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = conftest.compiler()
+    says = "gcc: fatal error: Killed signal terminated program cc1"
+    path = tmp_path / "tool"
+    starts = tmp_path / "starts"
+    path.write_text(FAILS.format(once=tmp_path / "once", says=says, tool=tool, starts=starts))
+    path.chmod(0o700)
+    monkeypatch.setenv("CC", str(path))
+    monkeypatch.setattr(conftest, "PAUSES", (0.0, 0.0, 0.0))
+    assert conftest.build("int f(void) { return 7; }", tmp_path).f() == 7
+    assert starts.read_text() == 2 * "\n"
+    with pytest.raises(AssertionError, match="error"):
+        conftest.build("int f(void) { return }", tmp_path)
+    assert starts.read_text() == 3 * "\n"
