@@ -112,7 +112,11 @@ def of_bombs(_: Path, printed: str) -> Found:
 
 def of_forms(_: Path, printed: str) -> Found:
     """Read the last line about the forms of workloads on a device."""
-    return _numbers(r"^(\d+) forms; .*wrong: (\d+)$", printed)
+    pattern = r"^(\d+) of (\d+) workloads in (.*); barriers: .*wrong: (\d+)$"
+    match = re.search(pattern, printed, re.MULTILINE)
+    if match is None:
+        raise ValueError("the command does not say how many workloads")
+    return Found(int(match[1]), int(match[4]), match[3], int(match[2]))
 
 
 def _numbers(pattern: str, printed: str) -> Found:
@@ -160,7 +164,8 @@ GOALS: tuple[Goal, ...] = (
     Goal(
         "G3",
         "every kernel of the workloads for devices has the barriers that it needs",
-        "forms", (None, 1, 1), (Command("-m tests.gpu.standing --jobs 2", of_forms),),
+        "workloads", (None, 1, 1),
+        (Command("-m tests.gpu.standing --jobs 2 --minutes {minutes}", of_forms),),
     ),
     Goal(
         "G4", "every planted fault of the compiler is seen by the layers that should see it",

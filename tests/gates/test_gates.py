@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.gates import goals, kernels, kills
-from tests.gates.goals import GOALS, Command, Goal, Stage, of_bombs, of_mutants
+from tests.gates.goals import GOALS, Command, Goal, Stage, of_bombs, of_forms, of_mutants
 from tests.gates.page import KEPT, PAGE, page
 from tests.gates.running import ROOT, read_results, run_all
 
@@ -91,6 +91,8 @@ def test_reports_are_read(tmp_path: Path) -> None:
     table = "      loops  text  fault\nM1    killed       one\nM2    SURVIVES  another\n"
     assert (of_mutants(tmp_path, table).count, of_mutants(tmp_path, table).wrong) == (2, 1)
     assert of_bombs(tmp_path, "40 bombs, 3 not within 5 + 1 s and 1024 MB\n").wrong == 3
+    line = "7 of 9 workloads in 12 forms; barriers: 3 of loops, 2 of texts; wrong: 1\n"
+    assert of_forms(tmp_path, line) == goals.Found(7, 1, "12 forms", 9)
     with pytest.raises(ValueError, match="does not say"):
         of_bombs(tmp_path, "")
 

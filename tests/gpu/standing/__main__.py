@@ -55,11 +55,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--nvcc", action="store_true", help="compile for all architectures")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--minutes", type=float, help="begin no workload after so many")
     options = parser.parse_args(argv)
     names = options.names or list(registry.names())
     every: list[Row] = []
+    judged, end = 0, time.monotonic() + 60.0 * (options.minutes or float("inf"))
     with ProcessPoolExecutor(options.jobs) as pool:
         for done in as_completed(pool.submit(rows, name, options.nvcc) for name in names):
+            if done.cancelled():
+                continue
+            judged += 1
+            if time.monotonic() > end:
+                pool.shutdown(wait=False, cancel_futures=True)
             for row in done.result():
                 every.append(row)
                 told = "; ".join(row.wrong) or "right"
@@ -69,7 +76,10 @@ def main(argv: Sequence[str] | None = None) -> int:
                 )
     wrong = sum(bool(row.wrong) for row in every)
     loops, text = sum(row.loops for row in every), sum(row.text for row in every)
-    print(f"{len(every)} forms; barriers: {loops} of loops, {text} of texts; wrong: {wrong}")
+    print(
+        f"{judged} of {len(names)} workloads in {len(every)} forms; "
+        f"barriers: {loops} of loops, {text} of texts; wrong: {wrong}"
+    )
     return int(wrong > 0)
 
 
