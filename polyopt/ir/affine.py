@@ -81,11 +81,16 @@ def _coalesced(value: _Elements, copy: _Elements) -> _Elements:
         return value
 
 
+MANY_PIECES = 60
+"""Pieces with which a difference goes on, and is not simplified first."""
+
+
 def is_covered(whole: isl.UnionSet, parts: isl.UnionSet) -> bool:
     """Tell whether `whole` is a subset of `parts`.
 
     Pieces are taken away one after the other, those without floors first: what they leave is most
-    often simple, where a difference of all at once splits at each floor of each piece.
+    often simple, where a difference of all at once splits at each floor of each piece.  What is
+    left is joined where it is in many pieces: isl takes long to join pieces with floors.
     """
     whole = whole.align_params(parts.get_space())
     parts = parts.align_params(whole.get_space())
@@ -96,7 +101,9 @@ def is_covered(whole: isl.UnionSet, parts: isl.UnionSet) -> bool:
         for piece in pieces:
             if left.is_empty():
                 break
-            left = left.subtract(isl.Set.from_basic_set(piece)).coalesce()
+            left = left.subtract(isl.Set.from_basic_set(piece))
+            if left.n_basic_set() > MANY_PIECES:
+                left = left.coalesce()
         if not left.is_empty():
             return False
     return True

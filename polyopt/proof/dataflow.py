@@ -288,7 +288,7 @@ def _is_same(found: isl.UnionMap, wanted: isl.UnionMap, *, is_function: bool = F
     if found.is_empty() or wanted.is_empty():
         return bool(found.is_empty() and wanted.is_empty())
     if is_function or wanted.is_single_valued():
-        return bool(found.is_subset(wanted) and wanted.domain().is_subset(found.domain()))
+        return bool(found.is_subset(wanted)) and is_covered(wanted.domain(), found.domain())
     if wanted.reverse().is_single_valued():
         return bool(found.is_subset(wanted)) and is_covered(wanted.range(), found.range())
     return bool(found.is_equal(wanted))
