@@ -29,11 +29,14 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = settings(options.mode, tuple(map(int, options.threads.split(","))))
     done = set(report.seeds)
     seeds = [s for s in range(options.seed, options.seed + options.count) if s not in done]
-    batch = min(options.batch if options.target == "c" else 20, -(-len(seeds) // options.jobs) or 1)
+    batch = options.batch if options.target == "c" else 20
+    if options.minutes:  # so that something is done in time
+        batch = min(batch, 10)
     start = saved = time.monotonic()
     before, seen = report.seconds, set[tuple[str, str]]()
     warnings.simplefilter("ignore")  # of Python's compiler, on what a shrinker tries
-    results = run_tasks(tasks_of(seeds, options.target, chosen, batch), options.jobs)
+    end = start + 60 * options.minutes if options.minutes else float("inf")
+    results = run_tasks(tasks_of(seeds, options.target, chosen, batch), options.jobs, end)
     for result in results:
         report.add(result, ordinary=is_ordinary(result.seed))
         now = time.monotonic()
@@ -48,8 +51,6 @@ def main(arguments: list[str] | None = None) -> int:
         if options.resume and now - saved > SAVED_EVERY:
             saved = now
             report.write(options.resume)
-        if options.minutes and now - start > 60 * options.minutes:
-            break
     results.close()
     print(report.table())
     if options.resume:
@@ -66,7 +67,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--threads", default="1,2", help="numbers of threads, of C only")
     parser.add_argument("--target", choices=("interp", "c", "emulator"), default="interp")
     parser.add_argument("--resume", type=Path, help="a file with the report, which is gone on with")
-    parser.add_argument("--minutes", type=float, help="end after so many")
+    parser.add_argument("--minutes", type=float, help="begin nothing after so many")
     parser.add_argument("--batch", type=int, default=BATCH, help="programs in a run of gcc")
     parser.add_argument("--findings", type=Path, help="a folder for shrunk programs, one a kind")
     return parser.parse_args(arguments)

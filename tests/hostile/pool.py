@@ -136,13 +136,15 @@ class Worker:
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
-def run_tasks(tasks: Iterable[Task], jobs: int) -> Iterator[Result]:
-    """Do all tasks with so many processes."""
+def run_tasks(tasks: Iterable[Task], jobs: int, end: float = float("inf")) -> Iterator[Result]:
+    """Do all tasks with so many processes; begin none after `end` of the monotonic clock."""
     todo = deque(tasks)
     with tempfile.TemporaryDirectory() as root:
         workers: list[Worker] = []
         try:
             while todo or any(w.task for w in workers):
+                if time.monotonic() > end:
+                    todo.clear()
                 while len(workers) < jobs and todo:
                     workers.append(Worker(Path(root)))
                 for worker in workers:
