@@ -87,6 +87,8 @@ elif what == "while":
     kernel, short, long = po.kernel(counting), (10,), (10**12,)
 elif what == "parallel":
     kernel, short, long = po.kernel(rows, threads=2), (u, v, 2), (u, v, 10**5)
+elif what == "long":  # one iteration of the outermost loop takes minutes
+    kernel, short, long = po.kernel(rows, threads=1), (u, v, 2), (u[:2], v[:2], 10**10)
 elif what == "saved":
     import polyopt.loading
     po.kernel(heat, threads=1).compile(u, v, 2).save("heat.po")
@@ -124,6 +126,7 @@ WORK = (
     _command("compile", "module.py:deep", "-o", "out"),
     _command("view", "module.py:heat", "-o", "page.html"),
     Work(("calls.py", "parallel"), True),
+    Work(("calls.py", "long"), True),
     _command("tune", "module.py:heat"),
     _command("verify", "module.py:chain"),
     _command("bench", "module.py:chain"),
