@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from polyopt.derivatives import grad, jvp, value_and_grad, vjp
     from polyopt.distribution.arrays import DistributedArray, distribute
     from polyopt.distribution.kernel import DistributedKernel
-    from polyopt.distribution.mesh import Mesh, mesh
+    from polyopt.distribution.mesh import Cyclic, Mesh, cyclic, mesh
     from polyopt.errors import (
         ArgumentError,
         BudgetError,
@@ -120,6 +120,7 @@ __all__ = [
     "CompiledKernel",
     "ConstType",
     "Cut",
+    "Cyclic",
     "Deal",
     "Diamond",
     "Distribute",
@@ -177,6 +178,7 @@ __all__ = [
     "c128",
     "comprehend",
     "config",
+    "cyclic",
     "detect_machine",
     "distribute",
     "einsum",

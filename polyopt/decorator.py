@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from polyopt.distribution.advice import Suggestion
     from polyopt.distribution.kernel import DistributedKernel
-    from polyopt.distribution.mesh import Mesh
+    from polyopt.distribution.mesh import Cyclic, Mesh
     from polyopt.kernel_options import KernelOptions
 
 P = ParamSpec("P")
@@ -35,7 +35,7 @@ def kernel(function: Callable[P, R]) -> Kernel[P, R]: ...
 def kernel(
     *,
     mesh: Mesh,
-    shard: Mapping[str, int | tuple[int, ...]],
+    shard: Mapping[str, int | Cyclic | tuple[int | Cyclic, ...]],
     replicate: Sequence[str] = (),
     timeout: float = ...,
     exchange_every: int | None = ...,
@@ -76,7 +76,8 @@ def kernel(function: Any = None, **options: object) -> Any:
 
     With `mesh`, a `po.mesh`, the kernel is one for the ranks of an MPI job, a `DistributedKernel`:
 
-    - shard: the axis that each array is cut along, or one for each axis of the mesh: `{"A": 0}`
+    - shard: the axis that each array is cut along, or one for each axis of the mesh: `{"A": 0}`;
+      `po.cyclic(0, 32)` deals blocks of 32 indices to the ranks in turn
     - replicate: arrays that each rank has whole, of those that are not in `shard`
     - timeout: seconds that a rank waits for others, 600 by default
     - exchange_every: iterations between halo exchanges; None (default): as the sizes suggest

@@ -12,8 +12,9 @@ import numpy as np
 from polyopt.dataclass import dataclass
 from polyopt.distribution.arrays import AnyArray, DistributedArray
 from polyopt.distribution.execution import Arrays, Plan
-from polyopt.distribution.mesh import Mesh, block
-from polyopt.distribution.ownership import Cut
+from polyopt.distribution.mesh import Mesh
+from polyopt.distribution.ownership import Cut, ends_of, indices_of
+from polyopt.distribution.pieces import Index, moved
 from polyopt.distribution.transport import Transport
 from polyopt.errors import InternalError, UsageError
 from polyopt.ir.array import Array, Role
@@ -40,18 +41,24 @@ class Call:
         pairs = zip(self.program.signature.arguments, self.given, strict=True)
         return [(a, value) for a, value in pairs if isinstance(a, ArrayArg)]
 
-    def box(self, array: Array, rank: int) -> tuple[slice, ...]:
-        """Return the elements of an array that a rank owns."""
+    def box(self, array: Array, rank: int) -> Index:
+        """Return the elements of an array that a rank owns: slices, or indices of its blocks."""
         shape = tuple(evaluate(extent, self.sizes) for extent in array.shape)
-        found = [slice(0, extent) for extent in shape]
-        at = self.mesh.coordinates(rank)
+        found: list[Any] = [slice(0, extent) for extent in shape]
         for cut in self.plan.exchanges.own.cuts.get(array.name, ()):
-            axis = cut.blocks.mesh_axis
-            extent = evaluate(cut.blocks.extent, self.sizes)
-            low, high = block(extent, self.mesh.shape[axis], at[axis])
-            low, high = (min(max(0, e - cut.shift), shape[cut.axis]) for e in (low, high))
+            if cut.blocks.size is not None:
+                listed = indices_of(cut.blocks, self.mesh, rank, self.sizes) - cut.shift
+                found[cut.axis] = listed[(listed >= 0) & (listed < shape[cut.axis])]
+                continue
+            low, high = (
+                min(max(0, e - cut.shift), shape[cut.axis])
+                for e in ends_of(cut.blocks, self.mesh, rank, self.sizes)
+            )
             found[cut.axis] = slice(low, max(low, high))
-        return tuple(found)
+        if all(isinstance(side, slice) for side in found):
+            return tuple(found)
+        sides = (np.arange(s.start, s.stop) if isinstance(s, slice) else s for s in found)
+        return np.ix_(*sides)
 
     def owners(self, array: Array) -> list[int]:
         """Return the ranks that own different elements of an array."""
@@ -64,19 +71,15 @@ class Call:
     def values(self) -> dict[str, int]:
         """Return sizes and this rank's blocks."""
         found = dict(self.sizes)
-        at = self.mesh.coordinates(self.transport.rank)
         for b in self.plan.exchanges.own.blocks:
-            extent = evaluate(b.extent, self.sizes)
-            found[b.low], found[b.high] = block(
-                extent, self.mesh.shape[b.mesh_axis], at[b.mesh_axis]
-            )
+            ends = ends_of(b, self.mesh, self.transport.rank, self.sizes)
+            found[b.low], found[b.high] = ends
         return found
 
-    def mine(self, array: Array) -> tuple[slice, ...]:
+    def mine(self, array: Array) -> Index:
         """Return where this rank's elements are in its memory."""
         starts = self.plan.storage.starts(array, self.values())
-        box = self.box(array, self.transport.rank)
-        return tuple(slice(b.start - s, b.stop - s) for b, s in zip(box, starts, strict=True))
+        return moved(self.box(array, self.transport.rank), starts)
 
 
 def check_distributed(call: Call) -> None:
@@ -187,7 +190,10 @@ def _is_plain(call: Call, cuts: tuple[Cut, ...], shape: tuple[int, ...]) -> bool
     """Tell whether blocks are those of a `DistributedArray` with that shape."""
     (cut, *others) = cuts
     return (
-        not others and cut.shift == 0 and evaluate(cut.blocks.extent, call.sizes) == shape[cut.axis]
+        not others
+        and cut.shift == 0
+        and cut.blocks.size is None
+        and evaluate(cut.blocks.extent, call.sizes) == shape[cut.axis]
     )
 
 
@@ -221,6 +227,12 @@ def _require_same(call: Call, array: Array, value: DistributedArray) -> None:
     same = cuts[0].axis == value.axis and _is_plain(call, cuts, value.shape)
     if same and value.transport.size == call.transport.size:
         return
+    if any(cut.blocks.size is not None for cut in cuts):
+        raise UsageError(
+            "PO0857",
+            f"`{array.name}` is distributed in one block, the kernel deals blocks in turn",
+            hint="pass the whole array, or cut it in one block for each rank",
+        )
     axes = ", ".join(str(cut.axis) for cut in cuts)
     raise UsageError(
         "PO0857",

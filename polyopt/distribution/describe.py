@@ -47,6 +47,8 @@ def describe(plan: Plan, name: str) -> str:
 
 def _cut(cut: Cut, window: Window) -> str:
     blocks = f"axis {cut.axis} in blocks of {show(cut.blocks.extent)} / P"
+    if cut.blocks.size is not None:
+        blocks = f"axis {cut.axis} in blocks of {cut.blocks.size}, dealt to the ranks in turn"
     if window.whole:
         return f"{blocks}, a rank keeps copies of all"
     if window.before or window.after:

@@ -20,13 +20,13 @@ from polyopt.distribution.collectives import ScanPieces
 from polyopt.distribution.exchange import Exchange, Exchanges, Transfer
 from polyopt.distribution.forms import Form
 from polyopt.distribution.local import Storage
-from polyopt.distribution.mesh import Mesh, Sign, block
+from polyopt.distribution.mesh import Mesh, Sign
 from polyopt.distribution.overlap import Split, split
+from polyopt.distribution.ownership import ends_of
 from polyopt.distribution.phases import Phase, Step, Together
 from polyopt.distribution.pieces import Condition, Pieces, moved
 from polyopt.distribution.transport import Transport
 from polyopt.ir.affine import coalesced
-from polyopt.ir.integers import evaluate
 from polyopt.never import assert_never
 
 Arrays: TypeAlias = "dict[str, np.ndarray[Any, Any]]"
@@ -36,11 +36,21 @@ RunPhase: TypeAlias = "Callable[[Phase, str, Arrays, Mapping[str, int]], None]"
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What all ranks do, for any number of them; pieces of transfers are remembered."""
+    """What all ranks do, for any number of them; pieces of transfers are remembered.
+
+    `domains` and `context` are those of ranks, if they have several blocks and a certain number.
+    """
 
     exchanges: Exchanges
     storage: Storage
     listed: tuple[Exchange, ...]
+    domains: Mapping[str, isl.Set] | None = None
+    context: isl.Set | None = None
+
+    @property
+    def known(self) -> isl.Set:
+        """What is known of sizes and blocks."""
+        return self.exchanges.own.context if self.context is None else self.context
 
     @cached_property
     def splits(self) -> dict[Phase, Split]:
@@ -52,7 +62,8 @@ class Plan:
         """Return the instances of each part of a phase that has a kernel of its own."""
         found = self.splits.get(phase)
         if found is None:
-            return {"all": self.exchanges.phases.placement.domains}
+            domains = self.exchanges.phases.placement.domains
+            return {"all": domains if self.domains is None else self.domains}
         return {"inner": found.inner, "outer": found.outer}
 
     @cached_property
@@ -149,16 +160,9 @@ class Run:
         }
 
     def bounds_of(self, rank: int) -> list[tuple[Any, tuple[int, int]]]:
-        """Return the first index of each block of a rank, and the first one after it."""
-        at = self.mesh.coordinates(rank)
+        """Return the values of the two parameters of each block of a rank."""
         return [
-            (
-                b,
-                block(
-                    evaluate(b.extent, self.sizes), self.mesh.shape[b.mesh_axis], at[b.mesh_axis]
-                ),
-            )
-            for b in self.plan.exchanges.own.blocks
+            (b, ends_of(b, self.mesh, rank, self.sizes)) for b in self.plan.exchanges.own.blocks
         ]
 
     def blocks_of(self, rank: int) -> dict[str, int]:

@@ -37,6 +37,8 @@ def form_of(
     own: Ownership, array: str, received: Received
 ) -> tuple[Form, tuple[tuple[int, int], ...]]:
     """Return the form, and for a halo the indices before and after the block along each cut."""
+    if own.is_cyclic:
+        return Form.MESSAGES, ()
     halo = halo_of(own, array, received)
     if halo:
         return Form.HALO, halo

@@ -101,6 +101,15 @@ class _Judge(InstanceJudge):
             yield "a block overlaps those after it"
         if not block.union(after).is_equal(all_left):
             yield "an index lies between a block and those after it"
+        for size in {b.size for b in self.own.blocks if b.size is not None}:
+            # block v belongs to one rank, v mod P; it begins at v * size
+            owner = isl.Map.read_from_str(
+                isl.DEFAULT_CONTEXT,
+                f"{{ [i] -> [v] : {size} v <= i < {size} v + {size} and v >= 0 }}",
+            )
+            every = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, "{ [i] : i >= 0 }")
+            if not owner.is_single_valued() or not owner.domain().is_equal(every):
+                yield "an index lies in no block, or in several"
 
     def values(self) -> Iterator[str]:
         """Each element of another rank arrives after its last write and before it is read."""

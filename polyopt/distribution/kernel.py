@@ -24,6 +24,7 @@ from polyopt.distribution.binding import (
     distributed_results,
     results,
 )
+from polyopt.distribution.cyclic import on_mesh
 from polyopt.distribution.describe import describe
 from polyopt.distribution.execution import Arrays, Plan, Run
 from polyopt.distribution.local import Domains, local_program
@@ -53,10 +54,11 @@ class Variant:
 
 @dataclass(eq=False)
 class Compiled:
-    """What was made for some types of arguments, by iterations between exchanges."""
+    """What was made for some types of arguments, by iterations between exchanges, and by meshes."""
 
     program: Program
     variants: dict[int, Variant] = field(default_factory=dict)
+    on_mesh: dict[tuple[int, ...], Variant] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +178,16 @@ class DistributedKernel:
         first = self._variant(made, 1)
         return self._variant(made, iterations_between(first.plan, sizes, ranks))
 
+    def _on_mesh(self, made: Compiled, chosen: Variant, mesh: Mesh) -> Variant:
+        """Return the plan for a mesh, if ranks have several blocks; else the plan for all."""
+        if not chosen.plan.exchanges.own.is_cyclic:
+            return chosen
+        with self._lock:
+            if mesh.shape not in made.on_mesh:
+                with Budget(seconds_to_compile(self.options)).running():
+                    made.on_mesh[mesh.shape] = Variant(on_mesh(chosen.plan, mesh.shape))
+            return made.on_mesh[mesh.shape]
+
     @boundary
     def run(self, transport: Transport, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Run the kernel as one rank of `transport`."""
@@ -204,7 +216,7 @@ class DistributedKernel:
         types, values = self._example(given, {})
         made = self._made(types, values)
         bound = check_call(made.program.signature, values)
-        chosen = self._chosen(made, bound.sizes, transport.size)
+        chosen = self._on_mesh(made, self._chosen(made, bound.sizes, transport.size), mesh)
         call = Call(chosen.plan, made.program, mesh, transport, dict(bound.sizes), given)
         arrays = bound_arrays(call)
         self._prepare(chosen, transport)
@@ -280,7 +292,7 @@ class DistributedKernel:
         self, plan: Plan, phase: Phase, part: str, domains: Domains, options: Options
     ) -> BuiltProgram:
         name = f"{self.__name__}_{part}{phase.number}_{phase.depth}"  # type: ignore[attr-defined]
-        program = local_program(plan.exchanges, phase, plan.storage, name, domains)
+        program = local_program(plan.exchanges, phase, plan.storage, name, domains, plan.known)
         numbers = [a for a in program.signature.arguments if isinstance(a, ScalarArg)]
         return build_program(program, tuple(a.is_param for a in numbers), options)
 

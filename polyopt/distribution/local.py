@@ -99,7 +99,7 @@ def storage_of(exchanges: Exchanges) -> Storage:
 
 def _windows(exchanges: Exchanges, name: str) -> tuple[Window, ...]:
     own, placement = exchanges.own, exchanges.phases.placement
-    if any(
+    if own.is_cyclic or any(
         c.array == name and c.form is Form.REDUCE_SCATTER
         for e in exchanges.all
         for c in e.combinations
@@ -152,9 +152,17 @@ def _is_private(exchanges: Exchanges, name: str) -> bool:
 
 
 def local_program(
-    exchanges: Exchanges, phase: Phase, storage: Storage, name: str, domains: Domains
+    exchanges: Exchanges,
+    phase: Phase,
+    storage: Storage,
+    name: str,
+    domains: Domains,
+    context: isl.Set,
 ) -> Program:
-    """Return the program of this rank's part of a phase: the instances `domains` of statements."""
+    """Return the program of this rank's part of a phase: the instances `domains` of statements.
+
+    `context`: what is known of sizes and blocks.
+    """
     own, phases = exchanges.own, exchanges.phases
     scop = own.scop
     blocks = tuple(n for b in own.blocks for n in (b.low, b.high))
@@ -171,7 +179,7 @@ def local_program(
         private = array.role is Role.TEMP and array.name not in storage.shared
         role = Role.TEMP if private else _role(array.name, statements)
         arrays.append(replace(array, shape=storage.shape(array), role=role, layout=Layout.C))
-    context = _without_others(own.context, own)
+    context = _without_others(context, own)
     context = isl.Set.align_params(context, param_space(params))
     local = Scop(params, context, tuple(arrays), statements)
     signature = replace(_signature(name, local), checks=own.checks)

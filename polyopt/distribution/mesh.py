@@ -58,6 +58,29 @@ def mesh(*shape: int) -> Mesh:
     return Mesh(shape)
 
 
+@dataclass(frozen=True, slots=True)
+class Cyclic:
+    """An array is cut along `axis` into blocks of `block` indices, which ranks get in turn."""
+
+    axis: int
+    block: int
+
+
+def cyclic(axis: int, block: int = 1) -> Cyclic:
+    """Return how to cut an array along `axis`: blocks of `block` indices, dealt to ranks in turn.
+
+    For `shard=` of a kernel, where the work of an index depends on where it lies, as in
+    factorizations of matrices.  Raises `UsageError` PO0853.
+    """
+    if type(axis) is not int or type(block) is not int or block < 1:
+        raise UsageError(
+            "PO0853",
+            f"axis {axis!r} in blocks of {block!r} indices",
+            hint="give an axis, and the length of blocks from 1: `po.cyclic(0, 32)`",
+        )
+    return Cyclic(axis, block)
+
+
 def block(extent: int, parts: int, number: int) -> tuple[int, int]:
     """Return the first index of a block and the first one after it.
 

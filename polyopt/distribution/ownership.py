@@ -12,11 +12,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import product
+from typing import Any, TypeAlias
 
 import islpy as isl
+import numpy as np
 
 from polyopt.dataclass import dataclass
-from polyopt.distribution.mesh import Sign
+from polyopt.distribution.mesh import Mesh, Sign, block
 from polyopt.ir.affine import NotAffine, condition_set, index_box, param_space
 from polyopt.ir.array import Array
 from polyopt.ir.expr import (
@@ -31,11 +33,14 @@ from polyopt.ir.expr import (
     add,
     integer,
 )
+from polyopt.ir.integers import evaluate
 from polyopt.ir.names import fresh_name
 from polyopt.ir.parameters import param_names
 from polyopt.ir.scop import Scop
 from polyopt.ir.source import Check
 from polyopt.ir.types import DType
+
+Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,8 @@ class Blocks:
     """The indices from 0 to `extent` in blocks, one for each place along an axis of the mesh.
 
     `low` and `high` name this rank's first index and the first one after its block, `other_low` and
-    `other_high` those of another rank.
+    `other_high` those of another rank.  With `size`, blocks have so many indices, and are dealt to
+    the ranks in turn; a plan is made for ranks of one block each, then for those that there are.
     """
 
     extent: Expr
@@ -52,6 +58,7 @@ class Blocks:
     high: str
     other_low: str
     other_high: str
+    size: int | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -114,6 +121,11 @@ class Ownership:
     cuts: Cuts
     mesh_axes: int
     checks: tuple[Check, ...] = ()
+
+    @property
+    def is_cyclic(self) -> bool:
+        """Whether ranks have several blocks."""
+        return any(b.size is not None for b in self.blocks)
 
     @cached_property
     def params(self) -> tuple[str, ...]:
@@ -197,9 +209,29 @@ class Ownership:
         return value.align_params(param_space(names))
 
 
-def make_blocks(extent: Expr, mesh_axis: int, number: int, taken: Sequence[str]) -> Blocks:
+def ends_of(b: Blocks, mesh: Mesh, rank: int, sizes: Mapping[str, int]) -> tuple[int, int]:
+    """Return the ends of a rank's block; its place along the axis, and 0, if it has several."""
+    place = mesh.coordinates(rank)[b.mesh_axis]
+    if b.size is not None:
+        return place, 0
+    return block(evaluate(b.extent, sizes), mesh.shape[b.mesh_axis], place)
+
+
+def indices_of(b: Blocks, mesh: Mesh, rank: int, sizes: Mapping[str, int]) -> Indices:
+    """Return the indices of a rank's block, or of all its blocks."""
+    first, end = ends_of(b, mesh, rank, sizes)
+    if b.size is None:
+        return np.arange(first, end)
+    whole = np.arange(evaluate(b.extent, sizes))
+    found: Indices = whole[whole // b.size % mesh.shape[b.mesh_axis] == first]
+    return found
+
+
+def make_blocks(
+    extent: Expr, mesh_axis: int, number: int, taken: Sequence[str], size: int | None = None
+) -> Blocks:
     """Return blocks with parameters of their own."""
     low, high, other_low, other_high = (
         fresh_name(f"{word}{number}", taken) for word in ("low", "high", "other_low", "other_high")
     )
-    return Blocks(extent, mesh_axis, low, high, other_low, other_high)
+    return Blocks(extent, mesh_axis, low, high, other_low, other_high, size)

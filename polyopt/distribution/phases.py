@@ -252,7 +252,7 @@ class Phases:
         Empty, too, if smaller phases let several ranks work at a time.
         """
         own, names = self.placement.own, nest.statements
-        if any(self.placement.rules[name] is not Rule.OWNER for name in names):
+        if own.is_cyclic or any(self.placement.rules[name] is not Rule.OWNER for name in names):
             return frozenset()
         if not all(self._is_serial(phase) for phase in phases_in(body)):
             return frozenset()

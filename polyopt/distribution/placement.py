@@ -186,6 +186,8 @@ def _of_owner(own: Ownership, statement: Statement, domain: isl.Set) -> tuple[Ru
     the owners of operands lack none: then partial results cross ranks, else operands do.
     """
     mine = _touching(domain, statement.write, own)
+    if own.is_cyclic:
+        return Rule.OWNER, mine
     if axis_of_scan(own, statement) is not None:
         return Rule.SCAN, mine
     if own.mesh_axes == 1 and not _has_operands(own, statement, mine):

@@ -7,13 +7,14 @@ Refuses: arrays and axes that are not there (PO0853), control that depends on da
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.distribution.exchange import Exchanges
 from polyopt.distribution.execution import Plan
 from polyopt.distribution.judge import require
 from polyopt.distribution.local import storage_of
-from polyopt.distribution.mesh import Mesh
+from polyopt.distribution.mesh import Cyclic, Mesh
 from polyopt.distribution.ownership import Blocks, Cut, Ownership, make_blocks
 from polyopt.distribution.phases import Phases
 from polyopt.distribution.placement import place, with_inferred
@@ -28,6 +29,8 @@ from polyopt.ir.source import ArrayArg
 from polyopt.schedule.reductions import reassociated
 from polyopt.targets import FpMode, Options
 
+Axis: TypeAlias = "int | Cyclic"
+
 
 @dataclass(frozen=True, eq=False)
 class Request:
@@ -37,14 +40,14 @@ class Request:
     """
 
     mesh: Mesh
-    shard: Mapping[str, tuple[int, ...]]
+    shard: Mapping[str, tuple[int | Cyclic, ...]]
     replicate: frozenset[str]
     every: int | None = None
 
 
 def request(
     mesh: Mesh | None = None,
-    shard: Mapping[str, int | tuple[int, ...]] | None = None,
+    shard: Mapping[str, Axis | tuple[Axis, ...]] | None = None,
     replicate: Sequence[str] = (),
     timeout: float = TIME_LIMIT,
     exchange_every: int | None = None,
@@ -57,7 +60,7 @@ def request(
             hint="give `mesh=po.mesh(4)` for four ranks",
         )
     axes = {
-        name: (axis,) if isinstance(axis, int) else tuple(axis)
+        name: (axis,) if isinstance(axis, (int, Cyclic)) else tuple(axis)
         for name, axis in (shard or {}).items()
     }  # fmt: skip
     if exchange_every is not None and (type(exchange_every) is not int or exchange_every < 1):
@@ -73,7 +76,7 @@ def make_plan(program: Program, request: Request, options: Options, every: int =
     """Return the plan of a program; stencils exchange once in `every` iterations where they can."""
     own = _ownership(program, request, options)
     plan = _proven(Phases(place(own)), program.name)
-    if every == 1:
+    if every == 1 or own.is_cyclic:
         return plan
     placement = in_groups(plan, every)
     return plan if placement is None else _proven(Phases(placement), program.name)
@@ -95,7 +98,9 @@ def _ownership(program: Program, request: Request, options: Options) -> Ownershi
     }  # fmt: skip
     cuts: dict[str, tuple[Cut, ...]] = {}
     blocks: dict[tuple[Expr, int], Blocks] = {}
-    for name, axes in request.shard.items():
+    sizes: dict[int, int | None] = {}
+    for name, parts in request.shard.items():
+        axes = tuple(one.axis if isinstance(one, Cyclic) else one for one in parts)
         array = scop.array(_known(name, arguments, scop))
         if len(axes) > request.mesh.axes or len(set(axes)) != len(axes):
             raise UsageError(
@@ -112,9 +117,17 @@ def _ownership(program: Program, request: Request, options: Options) -> Ownershi
                     hint=f"the first axis is 0, the last one {len(array.shape) - 1}",
                 )
             axis %= len(array.shape)
+            part = parts[mesh_axis]
+            size = part.block if isinstance(part, Cyclic) else None
+            if size != sizes.setdefault(mesh_axis, size):
+                raise UsageError(
+                    "PO0853",
+                    f"`{name}` is cut in other blocks than the arrays before it",
+                    hint="give all arrays blocks of one length, dealt in turn; or one block each",
+                )
             key = (array.shape[axis], mesh_axis)
             if key not in blocks:
-                blocks[key] = make_blocks(*key, len(blocks), scop.params)
+                blocks[key] = make_blocks(*key, len(blocks), scop.params, size)
             found.append(Cut(axis, blocks[key]))
         cuts[array.name] = tuple(found)
     if not cuts:

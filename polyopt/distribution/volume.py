@@ -58,7 +58,9 @@ def _of_exchange(plan: Plan, exchange: Exchange) -> Iterator[Volume]:
     for transfer in exchange.transfers:
         size = scop.array(transfer.array).dtype.size
         counts = [
-            _crossing(plan, _of_long_blocks(plan, transfer, one, sign), sign)
+            None
+            if plan.exchanges.own.is_cyclic
+            else _crossing(plan, _of_long_blocks(plan, transfer, one, sign), sign)
             for sign, one in transfer.received.items()
         ]
         form = "pipeline" if transfer.late else transfer.form.value

@@ -86,6 +86,8 @@ def iterations_between(plan: Plan, sizes: Mapping[str, int], ranks: int) -> int:
     What neighbours compute twice is at most a part `TWICE` of a block.  The gain is that the
     kernel of several iterations keeps tiles in caches; fewer messages are the smaller part of it.
     """
+    if plan.exchanges.own.is_cyclic:
+        return 1
     tops = [step for step in plan.exchanges.phases.steps if isinstance(step, Together)]
     names = {name for step in tops if _is_stencil(plan, step) for name in step.statements}
     width = sum(

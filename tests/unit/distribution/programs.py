@@ -88,6 +88,17 @@ def lu(A: po.f64["N,N"]):
                 A[i, j] -= A[i, k] * A[k, j]
 
 
+def cholesky(A: po.f64["N,N"]):
+    for i in range(A.shape[0]):
+        for j in range(i):
+            for k in range(j):
+                A[i, j] -= A[i, k] * A[j, k]
+            A[i, j] /= A[j, j]
+        for k in range(i):
+            A[i, i] -= A[i, k] * A[i, k]
+        A[i, i] = np.sqrt(A[i, i])
+
+
 def upwards(steps: int, A: po.f64["N,M"]):
     for _t in range(steps):
         for i in range(A.shape[0] - 2, -1, -1):
@@ -231,6 +242,13 @@ CASES: dict[str, Case] = {
         lambda n: tuple(make_adamw(n, np.float32).values()),
     ),
     "lu": Case(lu, {"A": 0}, lambda n: (_spd(n),)),
+    "lu, cyclic": Case(lu, {"A": po.cyclic(0)}, lambda n: (_spd(n),)),
+    "lu, blocks in turn": Case(lu, {"A": po.cyclic(1, 2)}, lambda n: (_spd(n),)),
+    "cholesky, blocks in turn": Case(cholesky, {"A": po.cyclic(0, 3)}, lambda n: (_spd(n),)),
+    "upwards, in turn": Case(upwards, {"A": po.cyclic(0, 2)}, lambda n: (2, random(n, 3))),
+    "softmax, in turn": Case(
+        softmax, {"x": po.cyclic(0, 2)}, lambda n: (random(n),), exact=False, least=1
+    ),
     "upwards": Case(upwards, {"A": 0}, lambda n: (3, random(n, 5))),
     "transpose": Case(transpose, {"A": 0, "B": 0}, lambda n: (random(n, n + 3), random(n + 3, n))),
     "ordered_sum": Case(ordered_sum, {"x": 0}, lambda n: (random(n), random(n))),

@@ -11,6 +11,7 @@ import pytest
 
 import polyopt as po
 from polyopt.dataclass import replace
+from polyopt.distribution.cyclic import _Dealt, on_mesh
 from polyopt.distribution.exchange import Combination, Exchange, Exchanges, Transfer
 from polyopt.distribution.execution import Plan
 from polyopt.distribution.forms import Form
@@ -19,7 +20,8 @@ from polyopt.distribution.overlap import Split
 from polyopt.distribution.phases import Phases
 from polyopt.distribution.placement import Placement, Rule
 from polyopt.errors import InternalError
-from polyopt.ir.expr import BinaryOp
+from polyopt.ir.expr import Binary, BinaryOp, add, integer
+from polyopt.ir.types import DType
 from tests.unit.distribution.programs import CASES
 
 Faults = Iterator[Plan]
@@ -322,6 +324,45 @@ def test_the_judge_refuses(kind: str) -> None:
         for number, faulty in enumerate(FAULTS[kind](plan_of(name))):
             failed = [claim for claim in judge(faulty) if not claim.holds]
             assert failed, f"{kind}, number {number} of {name}"
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5])
+@pytest.mark.parametrize("size", [1, 3])
+def test_each_instance_runs_on_one_of_the_ranks_that_get_blocks_in_turn(
+    ranks: int, size: int
+) -> None:
+    kernel = po.kernel(CASES["lu"].function, mesh=po.mesh(4), shard={"A": po.cyclic(0, size)})
+    plan = on_mesh(kernel.plan(), (ranks,))
+    assert plan.domains is not None
+    for name, mine in plan.domains.items():
+        position = mine.find_dim_by_name(isl.dim_type.param, "low0")
+        parts = [mine.fix_val(isl.dim_type.param, position, isl.Val(r)) for r in range(ranks)]
+        parts = [part.project_out(isl.dim_type.param, position, 1) for part in parts]
+        whole = plan.exchanges.own.scop.statement(name).domain
+        together = parts[0].subtract(parts[0])
+        for part in parts:
+            assert together.is_disjoint(part)
+            together = together.union(part)
+        assert together.is_equal(isl.Set.align_params(whole, together.get_space()))
+
+
+@pytest.mark.parametrize("wrong, what", [(3, "two owners"), (1, "no owner")])
+def test_blocks_in_turn_that_overlap_or_leave_gaps_are_refused(
+    wrong: int, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = po.kernel(CASES["lu"].function, mesh=po.mesh(4), shard={"A": po.cyclic(0, 2)}).plan()
+
+    def ends(self: Any, b: Any, other: bool) -> Iterator[tuple[str, Any]]:
+        (low, first), (high, _) = right(self, b, other)
+        yield low, first
+        end = add(first, integer(wrong))
+        yield high, Binary(BinaryOp.MIN, end, b.extent, DType.INT64)
+
+    right = _Dealt._blocks
+    monkeypatch.setattr(_Dealt, "_blocks", ends)
+    with pytest.raises(InternalError, match=what) as caught:
+        on_mesh(plan, (2,))
+    assert caught.value.code == "PO0856"
 
 
 def test_what_needs_no_message_runs_meanwhile() -> None:

@@ -28,8 +28,8 @@ ALL = (
 )
 PROGRAMS = {
     2: ALL,
-    3: ("conjugate_gradient", "fdtd_2d", "later_product", "running_least"),
-    4: ("seidel_2d", "softmax", "transpose", "running_least"),
+    3: ("conjugate_gradient", "fdtd_2d", "later_product", "cholesky, blocks in turn"),
+    4: ("seidel_2d", "softmax", "transpose", "running_least", "lu, blocks in turn"),
 }
 
 

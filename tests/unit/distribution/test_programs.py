@@ -99,11 +99,18 @@ def test_halos_are_as_wide_as_blocks_are_long() -> None:
 
 
 @pytest.mark.parametrize(
-    "name, mesh", [("fdtd_2d", (2, 2)), ("seidel_2d", (2, 2)), ("transpose", (3, 2))]
+    "name, mesh, cuts",
+    [
+        ("fdtd_2d", (2, 2), (0, 1)),
+        ("seidel_2d", (2, 2), (0, 1)),
+        ("transpose", (3, 2), (0, 1)),
+        ("lu", (2, 2), (po.cyclic(0, 2), po.cyclic(1, 3))),
+        ("lu", (2, 3), (po.cyclic(0), 1)),
+    ],
 )
-def test_arrays_are_cut_along_two_axes(name: str, mesh: tuple[int, int]) -> None:
+def test_arrays_are_cut_along_two_axes(name: str, mesh: tuple[int, int], cuts: Any) -> None:
     case = CASES[name]
-    shard = dict.fromkeys(case.shard, (0, 1))
+    shard = dict.fromkeys(case.shard, cuts)
     kernel = po.kernel(case.function, mesh=po.mesh(*mesh), shard=shard, threads=1)
     for n in (1, 7):
         args = case.make(n)

@@ -41,6 +41,9 @@ MESHES: list[tuple[Any, str, str]] = [
     (lambda: on_four(until_small, shard={"A": 0}).plan(), "PO0854", "depend on data"),
     (lambda: on_four(gathered, shard={"y": 0}).plan(), "PO0854", "when it runs"),
     (lambda: po.distribute(np.zeros(3), axis=1), "PO0853", "no axis 1"),
+    (lambda: po.cyclic(0, 0), "PO0853", "axis 0 in blocks of 0 indices"),
+    (lambda: on_four(gemm, shard={"A": po.cyclic(2)}).plan(), "PO0853", "no axis 2"),
+    (lambda: on_four(gemm, shard={"A": po.cyclic(0), "C": 0}).plan(), "PO0853", "`C` is cut in"),
 ]
 
 
@@ -62,6 +65,10 @@ def test_arrays_distributed_in_another_way_are_refused() -> None:
     twice = po.distribute(A)
     with pytest.raises(PolyoptError, match="passed twice") as caught:
         kernel(1, twice, twice)
+    assert caught.value.code == "PO0857"
+    in_turn = on_four(jacobi_2d, shard={"A": po.cyclic(0, 2)})
+    with pytest.raises(PolyoptError, match="deals blocks in turn") as caught:
+        in_turn(1, po.distribute(A), A.copy())
     assert caught.value.code == "PO0857"
     whole = po.kernel(gemm, mesh=po.mesh(4), shard={"C": 0}, threads=1)
     with pytest.raises(PolyoptError, match="has it whole") as caught:
