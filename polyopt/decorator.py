@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
 from polyopt.api import Kernel
+from polyopt.dataclass import replace
 from polyopt.errors import UsageError, boundary
 from polyopt.targets import Options
 
@@ -77,7 +78,8 @@ def kernel(function: Any = None, **options: object) -> Any:
     With `mesh`, a `po.mesh`, the kernel is one for the ranks of an MPI job, a `DistributedKernel`:
 
     - shard: the axis that each array is cut along, or one for each axis of the mesh: `{"A": 0}`;
-      `po.cyclic(0, 32)` deals blocks of 32 indices to the ranks in turn
+      `po.cyclic(0, 32)` deals blocks of 32 indices to the ranks in turn.  Steps of a schedule,
+      `shard(A, 0); replicate(B)`, say the same
     - replicate: arrays that each rank has whole, of those that are not in `shard`
     - timeout: seconds that a rank waits for others, 600 by default
     - exchange_every: iterations between halo exchanges; None (default): as the sizes suggest
@@ -94,8 +96,11 @@ def kernel(function: Any = None, **options: object) -> Any:
 def _on_ranks(function: Any, options: dict[str, Any], chosen: Options) -> Any:  # noqa: ANN401
     from polyopt.distribution.kernel import DistributedKernel, Reading
     from polyopt.distribution.planning import request
+    from polyopt.distribution.steps import without_rank_steps
 
-    wanted, timeout = request(**options)
+    steps, rest = without_rank_steps(chosen.schedule)
+    chosen = replace(chosen, schedule=rest)
+    wanted, timeout = request(**options, steps=steps)
 
     def make(decorated: Any) -> DistributedKernel:  # noqa: ANN401
         kernel = _make(decorated, chosen)

@@ -92,7 +92,7 @@ LAYERS: dict[str, set[str]] = {
         "building", "errors", "explaining", "frontend", "pipeline", "report", "targets", "tuning",
     },
     "distribution": {
-        *_COMPILER, "building", "runtime", "schedule", "targets",
+        *_COMPILER, "building", "runtime", "schedule", "schedulefile", "targets", "transforms",
     },
     "decorator": {"api", "distribution", "errors", "kernel_options", "targets"},
     "api": {

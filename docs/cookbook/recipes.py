@@ -98,6 +98,11 @@ RECIPES = (
         "run at the same time.",
         sizes={"N": 4, "M": 4}, then="parallelize(i)", cells=("s", "s_own"),
     ),
+    Recipe(
+        "replicate(A)", p.product,
+        "Let each rank of a mesh have all of an array. What one rank runs stays the same.",
+        sizes={"N": 4, "M": 4, "K": 2},
+    ),
     _row(
         "finish(s_join)", p.total,
         "Let the block that ends last add the partial results of all blocks, instead of a kernel "
@@ -224,6 +229,12 @@ RECIPES = (
         "Run full tiles in loops of constant length, and the partial ones at the border in a copy "
         "of the nest. Loops of constant length can be unrolled and vectorized.",
         sizes={"N": 6, "M": 10}, prepare="tile(L0, 4, 4)",
+    ),
+    Recipe(
+        "shard(C, 0)", p.product,
+        "Cut an array over the ranks of a mesh: each one runs what writes to its block. One rank "
+        "has the whole array, and its loops stay the same.",
+        sizes={"N": 4, "M": 4, "K": 2},
     ),
     _row(
         "shift(i, S1, 2)", p.follow,

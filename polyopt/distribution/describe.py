@@ -20,9 +20,9 @@ COMPLETING = {form.value for form in (Form.ALL_REDUCE, Form.REDUCE_SCATTER, Form
 """Collectives after a phase."""
 
 
-def describe(plan: Plan, name: str) -> str:
-    """Return the plan, one line for each array, phase and exchange."""
-    own, lines = plan.exchanges.own, [f"{name} on P ranks"]
+def describe(plan: Plan, name: str, steps: str) -> str:
+    """Return the plan, one line for each array, phase and exchange, after the steps asked for."""
+    own, lines = plan.exchanges.own, [f"{name} on P ranks: {steps}"]
     for array, cuts in own.cuts.items():
         windows = plan.storage.windows[array]
         parts = [_cut(cut, window) for cut, window in zip(cuts, windows, strict=True)]

@@ -122,7 +122,8 @@ class DistributedKernel:
     @boundary
     def explain(self, *args: Any, **kwargs: Any) -> str:  # noqa: ANN401
         """Return what is cut, what each rank runs, what crosses ranks and what is proven."""
-        return describe(self.plan(*args, **kwargs), self.__name__)  # type: ignore[attr-defined]
+        name: str = self.__name__  # type: ignore[attr-defined]
+        return describe(self.plan(*args, **kwargs), name, self.request.text)
 
     @boundary
     def scaling(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from polyopt.dataclass import dataclass, replace
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.distribution.exchange import Exchanges
 from polyopt.distribution.execution import Plan
 from polyopt.distribution.judge import require
@@ -18,9 +18,10 @@ from polyopt.distribution.mesh import Cyclic, Mesh
 from polyopt.distribution.ownership import Blocks, Cut, Ownership, make_blocks
 from polyopt.distribution.phases import Phases
 from polyopt.distribution.placement import place, with_inferred
+from polyopt.distribution.steps import RankStep, written
 from polyopt.distribution.transport import TIME_LIMIT
 from polyopt.distribution.widening import in_groups
-from polyopt.errors import FrontendError, UsageError
+from polyopt.errors import FrontendError, Loc, ScheduleError, UsageError
 from polyopt.ir.array import Role
 from polyopt.ir.expr import Expr
 from polyopt.ir.program import Program
@@ -28,6 +29,7 @@ from polyopt.ir.scop import Scop
 from polyopt.ir.source import ArrayArg
 from polyopt.schedule.reductions import reassociated
 from polyopt.targets import FpMode, Options
+from polyopt.transforms.shard import Replicate
 
 Axis: TypeAlias = "int | Cyclic"
 
@@ -37,12 +39,19 @@ class Request:
     """What somebody asked for: arrays cut along axes, one for each axis of the mesh; whole ones.
 
     `every`: iterations of a loop between exchanges; None: as the sizes of a call suggest.
+    `places`: where a schedule says so, by array.
     """
 
     mesh: Mesh
     shard: Mapping[str, tuple[int | Cyclic, ...]]
     replicate: frozenset[str]
     every: int | None = None
+    places: Mapping[str, Loc] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """What is asked for as steps of a schedule."""
+        return "; ".join(map(str, written(self.shard, tuple(self.replicate))))
 
 
 def request(
@@ -51,8 +60,12 @@ def request(
     replicate: Sequence[str] = (),
     timeout: float = TIME_LIMIT,
     exchange_every: int | None = None,
+    steps: Sequence[RankStep] = (),
 ) -> tuple[Request, float]:
-    """Return what the options of a kernel ask for; raises `UsageError` PO0850, PO0853."""
+    """Return what the options of a kernel, and steps of its schedule, ask for.
+
+    Raises `UsageError` PO0850, PO0853, and `ScheduleError` PO0331.
+    """
     if not isinstance(mesh, Mesh):
         raise UsageError(
             "PO0850",
@@ -69,7 +82,26 @@ def request(
             f"`exchange_every` is {exchange_every!r}, not a number of iterations",
             hint="give a number from 1, or leave it out",
         )
-    return Request(mesh, axes, frozenset(replicate), exchange_every), float(timeout)
+    kept, places = set(replicate), {}
+    for one in steps:
+        if one.step.array in axes or one.step.array in kept:
+            raise UsageError(
+                "PO0853",
+                f"{one.step}: it is already said what ranks have of `{one.step.array}`",
+                loc=one.loc,
+                hint="say it once, by a step or by an option",
+            )
+        places[one.step.array] = one.loc
+        if isinstance(one.step, Replicate):
+            kept.add(one.step.array)
+            continue
+        try:
+            cuts = one.step.cuts()
+        except ScheduleError as error:
+            error.loc = one.loc
+            raise
+        axes[one.step.array] = tuple(a if size is None else Cyclic(a, size) for a, size in cuts)
+    return Request(mesh, axes, frozenset(kept), exchange_every, places), float(timeout)
 
 
 def make_plan(program: Program, request: Request, options: Options, every: int = 1) -> Plan:
@@ -101,11 +133,13 @@ def _ownership(program: Program, request: Request, options: Options) -> Ownershi
     sizes: dict[int, int | None] = {}
     for name, parts in request.shard.items():
         axes = tuple(one.axis if isinstance(one, Cyclic) else one for one in parts)
-        array = scop.array(_known(name, arguments, scop))
+        loc = request.places.get(name)
+        array = scop.array(_known(name, arguments, scop, loc))
         if len(axes) > request.mesh.axes or len(set(axes)) != len(axes):
             raise UsageError(
                 "PO0853",
                 f"`{name}` is cut along {len(axes)} axes {axes}, the mesh has {request.mesh.axes}",
+                loc=loc,
                 hint="give each axis once, and a mesh of as many axes: `po.mesh(2, 2)`",
             )
         found = []
@@ -114,6 +148,7 @@ def _ownership(program: Program, request: Request, options: Options) -> Ownershi
                 raise UsageError(
                     "PO0853",
                     f"`{name}` has {len(array.shape)} dimensions and no axis {axis}",
+                    loc=loc,
                     hint=f"the first axis is 0, the last one {len(array.shape) - 1}",
                 )
             axis %= len(array.shape)
@@ -123,6 +158,7 @@ def _ownership(program: Program, request: Request, options: Options) -> Ownershi
                 raise UsageError(
                     "PO0853",
                     f"`{name}` is cut in other blocks than the arrays before it",
+                    loc=loc,
                     hint="give all arrays blocks of one length, dealt in turn; or one block each",
                 )
             key = (array.shape[axis], mesh_axis)
@@ -138,11 +174,13 @@ def _ownership(program: Program, request: Request, options: Options) -> Ownershi
         )
     checks = program.signature.checks
     own = Ownership(scop, tuple(blocks.values()), cuts, request.mesh.axes, checks)
-    kept = frozenset(arguments.get(name, name) for name in request.replicate)
+    kept = frozenset(
+        _known(name, arguments, scop, request.places.get(name)) for name in request.replicate
+    )
     return replace(own, cuts=with_inferred(scop, own, kept))
 
 
-def _known(name: str, arguments: Mapping[str, str], scop: Scop) -> str:
+def _known(name: str, arguments: Mapping[str, str], scop: Scop, loc: Loc | None) -> str:
     names = {array.name for array in scop.arrays}
     found = arguments.get(name, name)
     if found in names:
@@ -150,6 +188,7 @@ def _known(name: str, arguments: Mapping[str, str], scop: Scop) -> str:
     raise UsageError(
         "PO0853",
         f"there is no array `{name}` to cut",
+        loc=loc,
         hint=f"the arrays are {', '.join(sorted({*arguments, *names}))}",
     )
 

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from polyopt.transforms.rfactor import Rfactor as Rfactor
     from polyopt.transforms.scan import Scan as Scan
     from polyopt.transforms.separate import Separate as Separate
+    from polyopt.transforms.shard import Replicate as Replicate
+    from polyopt.transforms.shard import Shard as Shard
     from polyopt.transforms.shift import Shift as Shift
     from polyopt.transforms.sink import Sink as Sink
     from polyopt.transforms.skew import Skew as Skew

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -94,6 +95,39 @@ def test_explain_says_what_is_cut_and_what_crosses() -> None:
     assert "all-gather of p: 8*N*steps*(P - 1) bytes" in text
     assert "all-reduce of old: 8*P bytes" in text
     assert "each rank has all of b" in text
+
+
+@pytest.mark.parametrize(
+    "steps, shard, replicate",
+    [
+        ("shard(C, 0); shard(B, 0)", {"C": 0, "B": 0}, ()),
+        ("shard(C, 0%2)", {"C": po.cyclic(0, 2)}, ()),
+        ("shard(A, 0); replicate(C)", {"A": 0}, ("C",)),
+    ],
+)
+def test_steps_mean_what_options_mean(
+    steps: str, shard: Any, replicate: tuple[str, ...], tmp_path: Path
+) -> None:
+    by_options = po.kernel(gemm, mesh=po.mesh(2), shard=shard, replicate=replicate)
+    path = tmp_path / "ranks.sched"
+    path.write_text(f"polyopt-schedule 1\n{steps}  # for the ranks\n")
+    for schedule in (steps, path):
+        by_steps = po.kernel(gemm, mesh=po.mesh(2), schedule=schedule)
+        assert by_steps.explain() == by_options.explain()
+        assert by_steps.options.schedule is None
+    assert by_options.explain().startswith(f"gemm on P ranks: {steps}\n")
+
+
+@pytest.mark.toolchain
+def test_other_steps_are_for_the_kernels_of_phases() -> None:
+    kernel = po.kernel(gemm, mesh=po.mesh(2), schedule="shard(C, 0); parallelize(L0[0])")
+    assert kernel.options.schedule is not None
+    assert kernel.options.schedule.strip(" ;") == "parallelize(L0[0])"
+    args = CASES["gemm"].make(7)
+    wanted = args[2].copy()
+    po.kernel(gemm, threads=1)(*args[:2], wanted, *args[3:])
+    for outcome in kernel.simulate(*args):
+        assert (outcome.arguments[2] == wanted).all()
 
 
 def test_cuts_are_ranked_by_the_bytes_they_move() -> None:

@@ -55,6 +55,42 @@ def test_wrong_meshes_and_cuts_are_refused(act: Any, code: str, said: str) -> No
     assert caught.value.hint
 
 
+STEPS = [
+    ("shard(D, 0)", "PO0853", "no array `D`", 1),
+    ("replicate(D); shard(A, 0)", "PO0853", "no array `D`", 1),
+    ("unroll(k); shard(A, 2)", "PO0853", "no axis 2", 12),
+    ("shard(A, 0/2)", "PO0331", "no axis to cut along", 1),
+    ("shard(A)", "PO0323", "at least 2 arguments", 1),
+    ("shard(A, 0@1)", "PO0323", "no dimension", 10),
+    ("shard(A, i)", "PO0323", "no dimension", 10),
+    ("shard(A, 0); shard(A, 1)", "PO0853", "already said", 14),
+    ("shard(A, 0); replicate(A)", "PO0853", "already said", 14),
+]
+
+
+@pytest.mark.parametrize("text, code, said, column", STEPS)
+def test_wrong_steps_for_ranks_are_refused(text: str, code: str, said: str, column: int) -> None:
+    with pytest.raises(PolyoptError, match=said) as caught:
+        on_four(gemm, schedule=text).plan()
+    assert caught.value.code == code
+    assert caught.value.hint
+    assert caught.value.loc is not None
+    assert (caught.value.loc.line, caught.value.loc.col) == (1, column)
+
+
+def test_a_step_and_an_option_cannot_say_different_things() -> None:
+    with pytest.raises(PolyoptError, match="already said"):
+        on_four(gemm, schedule="shard(A, 0)", shard={"A": 1})
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("step", ["shard(D, 0)", "shard(A, 2)", "shard(A, 0/2)", "replicate(D)"])
+def test_steps_for_ranks_are_checked_on_one_rank(step: str) -> None:
+    with pytest.raises(PolyoptError) as caught:
+        po.kernel(gemm, schedule=step).compile()
+    assert caught.value.code == "PO0331"
+
+
 @pytest.mark.toolchain
 def test_arrays_distributed_in_another_way_are_refused() -> None:
     kernel = on_four(jacobi_2d, shard={"A": 0})
