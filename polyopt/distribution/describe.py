@@ -37,8 +37,9 @@ def describe(plan: Plan, name: str, steps: str) -> str:
     amount = total(plan)
     if amount is not None:
         lines.append(f"  bytes of one call, all ranks together: {amount}")
-    failed = [claim.name for claim in judge(plan) if not claim.holds]
-    names = ", ".join(claim.name for claim in judge(plan) if claim.holds)
+    claims = judge(plan)
+    failed = [claim.name for claim in claims if not claim.holds]
+    names = ", ".join(claim.name for claim in claims if claim.holds)
     lines.append(f"  proven for all sizes and numbers of ranks: {names}")
     if failed:
         lines.append(f"  not proven: {', '.join(failed)}")

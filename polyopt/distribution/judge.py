@@ -59,6 +59,11 @@ def require(plan: Plan, name: str) -> tuple[Claim, ...]:
 
 def judge(plan: Plan) -> tuple[Claim, ...]:
     """Return the claims about a plan."""
+    return tuple(claims_of(plan))
+
+
+def claims_of(plan: Plan) -> Iterator[Claim]:
+    """Yield the claims about a plan, each one judged when it is asked for."""
     judged = _Judge(plan)
     checks: list[tuple[str, Callable[[], Iterator[str]]]] = [
         ("blocks", judged.blocks),
@@ -68,7 +73,8 @@ def judge(plan: Plan) -> tuple[Claim, ...]:
         ("collectives", judged.collectives),
         ("order", judged.order),
     ]
-    return tuple(Claim(name, next(check(), "")) for name, check in checks)
+    for name, check in checks:
+        yield Claim(name, next(check(), ""))
 
 
 class _Judge(InstanceJudge):
@@ -148,12 +154,17 @@ class _Judge(InstanceJudge):
                     if both.is_empty():
                         continue
                     first = first.subtract(both)
-                    if not self.placement.rules[source].is_combined:
-                        # what this rank computes, too, it has
-                        pairs = pairs.subtract_domain(self.placement.domains[source])
-                    yield self._triples(writer, reader, pairs, elements), text
+                    pairs = self._of_others(source, pairs.intersect_range(both.domain()))
+                    if not pairs.is_empty():
+                        yield self._triples(writer, reader, pairs, elements), text
                 if not first.is_empty():
                     yield self._pairs(reader, first), text
+
+    def _of_others(self, source: str, pairs: isl.Map) -> isl.Map:
+        """Return the pairs whose writes are not this rank's, too: what it computes, it has."""
+        if not self.placement.rules[source].is_combined:
+            pairs = pairs.subtract_domain(self.placement.domains[source])
+        return coalesced(pairs)
 
     def _begun(self, reader: Statement, array: str, elements: isl.Map) -> isl.Map:
         """Return the elements that begin with the neutral one, as `instances` proves."""

@@ -19,6 +19,7 @@ from polyopt.distribution.ownership import Blocks, Cut, Ownership, make_blocks
 from polyopt.distribution.phases import Phases
 from polyopt.distribution.placement import place, with_inferred
 from polyopt.distribution.steps import RankStep, written
+from polyopt.distribution.stored import keep_plan, key_of, load_plan
 from polyopt.distribution.transport import TIME_LIMIT
 from polyopt.distribution.widening import in_groups
 from polyopt.errors import FrontendError, Loc, ScheduleError, UsageError
@@ -116,8 +117,13 @@ def make_plan(program: Program, request: Request, options: Options, every: int =
 
 def _proven(phases: Phases, name: str) -> Plan:
     exchanges = Exchanges(phases)
+    key = key_of(exchanges)
+    known = load_plan(exchanges, key)
+    if known is not None:
+        return known
     plan = Plan(exchanges, storage_of(exchanges), exchanges.all)
     require(plan, name)
+    keep_plan(plan, key)
     return plan
 
 

@@ -215,7 +215,7 @@ class Store:
 
 
 _PLACES = ("staging", "quarantine", "locks")
-KINDS = ("kernels", "reads", "libraries", "compilers", "cubins", "machines", "tunings")
+KINDS = ("kernels", "reads", "libraries", "compilers", "cubins", "machines", "tunings", "plans")
 
 
 def open_store() -> Store:

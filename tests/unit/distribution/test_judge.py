@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import islpy as isl
@@ -11,18 +13,19 @@ import pytest
 
 import polyopt as po
 from polyopt.dataclass import replace
+from polyopt.distribution import planning
 from polyopt.distribution.cyclic import _Dealt, on_mesh
 from polyopt.distribution.exchange import Combination, Exchange, Exchanges, Transfer
 from polyopt.distribution.execution import Plan
 from polyopt.distribution.forms import Form
-from polyopt.distribution.judge import judge, require
+from polyopt.distribution.judge import claims_of, judge, require
 from polyopt.distribution.overlap import Split
 from polyopt.distribution.phases import Phases
 from polyopt.distribution.placement import Placement, Rule
 from polyopt.errors import InternalError
 from polyopt.ir.expr import Binary, BinaryOp, add, integer
 from polyopt.ir.types import DType
-from tests.unit.distribution.programs import CASES
+from tests.unit.distribution.programs import CASES, Case
 
 Faults = Iterator[Plan]
 
@@ -306,6 +309,11 @@ def test_there_are_many_faults_of_every_kind() -> None:
     assert sum(counts.values()) > 100
 
 
+def is_refused(plan: Plan) -> bool:
+    """Tell whether a claim does not hold; the others are not judged after it."""
+    return any(not claim.holds for claim in claims_of(plan))
+
+
 def test_the_judge_refuses_faults_of_wide_halos() -> None:
     case = CASES["fdtd_2d"]
     kernel = po.kernel(case.function, mesh=po.mesh(4), shard=case.shard, exchange_every=2)
@@ -313,17 +321,67 @@ def test_the_judge_refuses_faults_of_wide_halos() -> None:
     assert Rule.WIDENED in plan.exchanges.phases.placement.rules.values()
     for kind in ("a dropped send", "one element less", "not in the first iteration"):
         for number, faulty in enumerate(FAULTS[kind](plan)):
-            assert not all(claim.holds for claim in judge(faulty)), f"{kind}, number {number}"
+            assert is_refused(faulty), f"{kind}, number {number}"
     for faulty in FAULTS["an instance less"](plan):
-        assert not all(claim.holds for claim in judge(faulty))
+        assert is_refused(faulty)
 
 
 @pytest.mark.parametrize("kind", FAULTS)
 def test_the_judge_refuses(kind: str) -> None:
     for name in PROGRAMS:
         for number, faulty in enumerate(FAULTS[kind](plan_of(name))):
-            failed = [claim for claim in judge(faulty) if not claim.holds]
-            assert failed, f"{kind}, number {number} of {name}"
+            assert is_refused(faulty), f"{kind}, number {number} of {name}"
+
+
+def test_a_proven_plan_is_kept_and_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the same plan; one that is not proven is not kept, nor what is damaged used."""
+    monkeypatch.setenv("POLYOPT_CACHE_DIR", str(tmp_path))
+    judged = []
+
+    def counted(plan: Plan, name: str) -> object:
+        judged.append(name)
+        return require(plan, name)
+
+    monkeypatch.setattr(planning, "require", counted)
+    for number, name in enumerate(("seidel_2d", "running_least", "later_product"), start=1):
+        case = CASES[name]
+
+        def made(case: Case = case) -> Plan:
+            found: Plan = po.kernel(case.function, mesh=po.mesh(4), shard=case.shard).plan()
+            return found
+
+        first, second = made(), made()
+        assert len(judged) == 1
+        assert is_same(first, second)
+        assert not is_refused(second)
+        for kept in tmp_path.rglob("plan.json"):
+            kept.write_text(kept.read_text() + " ")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", po.CacheWarning)
+            assert is_same(first, made())
+        assert len(list(tmp_path.rglob("quarantine/*/*"))) == number
+        assert len(judged) == 2
+        judged.clear()
+
+
+def is_same(one: Plan, two: Plan) -> bool:
+    assert one.storage == two.storage or (
+        one.storage.windows == two.storage.windows and one.storage.shared == two.storage.shared
+    )
+    for first, second in zip(one.listed, two.listed, strict=True):
+        assert first.phase == second.phase
+        for a, b in zip(first.transfers, second.transfers, strict=True):
+            assert (a.array, a.form, a.late, a.halo) == (b.array, b.form, b.late, b.halo)
+            for mine, theirs in ((a.received, b.received), (a.sent, b.sent)):
+                assert mine.keys() == theirs.keys()
+                assert all(mine[sign].is_equal(theirs[sign]) for sign in mine)
+        for c, d in zip(first.combinations, second.combinations, strict=True):
+            assert (c.array, c.op, c.form) == (d.array, d.op, d.form)
+            if c.scan is not None:
+                assert d.scan is not None
+                assert c.scan.written.is_equal(d.scan.written)
+                assert c.scan.mine.is_equal(d.scan.mine)
+    return True
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5])
