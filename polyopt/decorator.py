@@ -17,7 +17,7 @@ from polyopt.targets import Options
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from polyopt.distribution.advice import Suggestion
+    from polyopt.distribution.advice import Shard, Suggestion
     from polyopt.distribution.kernel import DistributedKernel
     from polyopt.distribution.mesh import Cyclic, Mesh
     from polyopt.kernel_options import KernelOptions
@@ -115,14 +115,16 @@ def suggest_shard(
     function: Any,  # noqa: ANN401
     *args: object,
     mesh: Mesh,
+    shards: Sequence[Shard] | None = None,
     **options: Unpack[KernelOptions],
 ) -> list[Suggestion]:
     """Return which array to cut along which axis for such a call, the best suggestion first.
 
-    Each axis of each array argument is tried; other arrays follow.  First come cuts with which
-    ranks compute at the same time, by the bytes that one call moves, then by what a rank keeps.
+    `shards` are the cuts to compare, each as the option `shard` of a kernel.  Without it, each axis
+    of each array argument is tried; other arrays follow.  First come cuts with which ranks compute
+    at the same time, by the bytes that one call moves, then by what a rank keeps.
     """
-    from polyopt.distribution.advice import Shard, suggestions
+    from polyopt.distribution.advice import suggestions
 
     def on_ranks(shard: Shard) -> DistributedKernel:
         given: dict[str, Any] = {"mesh": mesh, "shard": shard, **options}
@@ -130,7 +132,7 @@ def suggest_shard(
 
     parameters = _make(function, Options())._parameters
     arrays = zip(parameters.names, parameters.bind(args, {}), strict=True)
-    candidates = [
+    candidates: Sequence[Shard] = shards or [
         {name: axis} for name, value in arrays for axis in range(len(getattr(value, "shape", ())))
     ]
     if not candidates:

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import sympy
 
 from polyopt.dataclass import dataclass
 from polyopt.distribution.execution import Plan
+from polyopt.distribution.forms import Form
 from polyopt.distribution.mesh import block
 from polyopt.distribution.volume import RANKS, volumes
 from polyopt.errors import PolyoptError
 from polyopt.ir.array import Role
 from polyopt.ir.integers import evaluate
 
-Shard = Mapping[str, int]
+Shard = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,10 @@ def _judged(plan: Plan, shard: Shard, sizes: Mapping[str, int], ranks: int) -> S
     amount, exact = 0, True
     for volume in volumes(plan):
         if volume.bytes is not None:
-            amount += int(volume.bytes.subs({**values, RANKS: ranks}))
+            moved = int(volume.bytes.subs({**values, RANKS: ranks}))
+            if volume.form == Form.ALL_REDUCE.value:  # a reduce-scatter and an all-gather
+                moved = moved // ranks * 2 * (ranks - 1)
+            amount += moved
             continue
         exact = False
         array = plan.exchanges.own.scop.array(volume.array)
