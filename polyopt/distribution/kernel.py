@@ -16,6 +16,7 @@ import numpy as np
 
 from polyopt.building import BuiltProgram, build_program
 from polyopt.dataclass import dataclass, field, replace
+from polyopt.distribution.agreement import is_wanted, require_same
 from polyopt.distribution.arrays import DistributedArray
 from polyopt.distribution.binding import (
     Call,
@@ -219,6 +220,8 @@ class DistributedKernel:
         bound = check_call(made.program.signature, values)
         chosen = self._on_mesh(made, self._chosen(made, bound.sizes, transport.size), mesh)
         call = Call(chosen.plan, made.program, mesh, transport, dict(bound.sizes), given)
+        if is_wanted():
+            require_same(call, "before the call")
         arrays = bound_arrays(call)
         self._prepare(chosen, transport)
 
@@ -235,7 +238,10 @@ class DistributedKernel:
 
         run = Run(chosen.plan, mesh, transport, call.sizes, arrays, run_phase)
         run()
-        return results(call, arrays), run
+        found = results(call, arrays)
+        if is_wanted():
+            require_same(call, "after the call")
+        return found, run
 
     @boundary
     def simulate(

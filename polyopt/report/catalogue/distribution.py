@@ -45,6 +45,11 @@ DISTRIBUTION: dict[str, Entry] = {
         "kernel.scaling(...) where rows of a triangle are sent",
         "run it on a few ranks: `sent` of the kernel counts the bytes",
     ),
+    "PO0859": Entry(
+        "what each rank should have whole is not the same on all ranks",
+        "a kernel with the setting `verify`, given random weights that each rank draws by itself",
+        "give each rank the same values, as by a broadcast; or cut the array",
+    ),
     "PO0860": Entry(
         "a rank has waited too long for others",
         "a rank that ended or hangs while others wait for its message",

@@ -91,6 +91,40 @@ def test_steps_for_ranks_are_checked_on_one_rank(step: str) -> None:
     assert caught.value.code == "PO0331"
 
 
+def _differing(argument: int) -> Any:
+    """Run `gemm` on three ranks, of which one has another element, or number, in an argument."""
+    kernel = on_four(gemm, shard={"C": 0})
+    given = (1.5, 1.0, np.ones((6, 3)), np.ones((6, 4)), np.ones((4, 3)))
+
+    def act(t: Simulated) -> Any:
+        mine = [np.array(value) if np.ndim(value) else value for value in given]
+        if t.rank == 1 and argument >= 0:
+            changed = np.array(mine[argument])
+            changed[(-1,) * changed.ndim] += 1.0
+            mine[argument] = changed if changed.ndim else float(changed)
+        kernel.run(t, *mine)
+        return mine[2]
+
+    return simulate(3, act)
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("setting", ["verify", "debug"])
+def test_arguments_that_differ_between_ranks_are_refused_on_demand(setting: str) -> None:
+    wanted = _differing(-1)[0]
+    with po.config(**{setting: True}):
+        for found in _differing(-1):
+            np.testing.assert_array_equal(found, wanted)
+        for argument, name in ((0, "alpha"), (4, "B")):
+            with pytest.raises(PolyoptError, match=f"`{name}` is not the same on all ranks") as e:
+                _differing(argument)
+            assert e.value.code == "PO0859"
+            assert "on rank 1 than on rank 0" in str(e.value)
+        for found in _differing(2):  # of what is cut a rank takes its own part
+            np.testing.assert_array_equal(found[:2], wanted[:2])
+    _differing(4)  # nothing is compared
+
+
 @pytest.mark.toolchain
 def test_arrays_distributed_in_another_way_are_refused() -> None:
     kernel = on_four(jacobi_2d, shard={"A": 0})
