@@ -86,20 +86,25 @@ def _starts(emitter: BodyEmitter, loop: For, body: Body, lower: Expr) -> tuple[s
 
     And conditions of nontemporal stores by array: they must be aligned alike.
     """
-    targets: dict[str, Load | VectorLoad] = {}
+    targets: dict[str, list[Load | VectorLoad]] = {}
     for node in all_nodes(body):
         if isinstance(node, Assign):
-            targets.setdefault(node.target.array, node.target)
+            targets.setdefault(node.target.array, []).append(node.target)
     told = {name: emitter.printer.text(symbol) for name, symbol in loop.streams}
-    phases: dict[str, str] = {}
-    for array, target in targets.items():
-        start = tuple(normalize(substitute(i, {loop.iter: lower})) for i in target.index)
-        phase = emitter.printer.helper(Helper(HelperKind.PHASE, target.dtype, loop.lanes))
-        phases[array] = f"{phase}({emitter.printer.address(array, start)})"
+    phases: dict[str, list[str]] = {}
+    for array, rows in targets.items():
+        for target in rows:
+            start = tuple(normalize(substitute(i, {loop.iter: lower})) for i in target.index)
+            phase = emitter.printer.helper(Helper(HelperKind.PHASE, target.dtype, loop.lanes))
+            text = f"{phase}({emitter.printer.address(array, start)})"
+            phases.setdefault(array, []).append(text)
     first = next(iter(told), next(iter(targets)))
-    back = phases[first]
-    alike = {name: f"{text} && {phases[name]} == {back}" for name, text in told.items()}
-    return back, {**alike, first: told[first]} if told else {}
+    back = phases[first][0]
+    streams = {}
+    for name, text in told.items():
+        others = [phase for phase in dict.fromkeys(phases[name]) if phase != back]
+        streams[name] = " && ".join([text, *(f"{phase} == {back}" for phase in others)])
+    return back, streams
 
 
 def _sliding(

@@ -19,18 +19,22 @@ from polyopt.ir.expr import (
     add,
     children,
     integer,
+    loads,
     mul,
     sub,
     walk,
     with_children,
 )
-from polyopt.ir.linear import linear
+from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import Assign, Body, For, If, LoopKind, Node
 from polyopt.ir.nodes import changed, map_bodies
 from polyopt.ir.types import DType
 
 WIDEST = 8
 """Nodes of one copy."""
+
+WINDOW = 4
+"""Elements of one array in one value that are a window of it."""
 
 
 def reroll(body: Body, names: Iterator[str]) -> Body:
@@ -129,6 +133,8 @@ def _node_steps(one: Node, two: Node) -> list[int] | None:
         case Assign(), Assign():
             if one.statement != two.statement or len(one.instance) != len(two.instance):
                 return None
+            if not _move_alike(one.value, two.value):
+                return None
             return _all_steps(
                 (one.target, one.value, *one.instance), (two.target, two.value, *two.instance)
             )
@@ -151,6 +157,18 @@ def _node_steps(one: Node, two: Node) -> list[int] | None:
             )
         case _:
             return None
+
+
+def _move_alike(one: Expr, two: Expr) -> bool:
+    """Tell whether all elements of a window move by the same distance.
+
+    Otherwise two sums of the same elements differ in the order of these.
+    """
+    found: dict[str, list[Hashable]] = {}
+    for first, second in zip(loads(one), loads(two), strict=False):
+        distance = tuple(map(normalize, map(sub, second.index, first.index)))
+        found.setdefault(first.array, []).append(distance)
+    return all(len(d) < WINDOW or len(set(d)) == 1 for d in found.values())
 
 
 def _renamed(expr: Expr, names: dict[str, Iter]) -> Expr | None:

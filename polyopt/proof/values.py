@@ -33,7 +33,7 @@ from polyopt.ir.expr import (
     walk,
     with_children,
 )
-from polyopt.ir.linear import Linear, from_linear, linear, normalize
+from polyopt.ir.linear import Linear, from_linear, linear
 from polyopt.ir.names import depends_on_data
 from polyopt.ir.polynomials import is_polynomial
 from polyopt.ir.scop import Statement
@@ -406,7 +406,11 @@ def _normal(expr: Expr) -> Expr:
     """Return an expression with its index arithmetic in one form."""
 
     def rule(part: Expr) -> Expr | None:
-        return normalize(_one_kind(part)) if part.dtype is DType.INT64 else None
+        if part.dtype is not DType.INT64:
+            return None
+        found = linear(_one_kind(part))
+        terms = sorted(found.terms, key=lambda term: show(term[0]))
+        return from_linear(Linear(found.constant, tuple(terms)))
 
     return rewrite(expr, rule)
 

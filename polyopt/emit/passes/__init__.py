@@ -28,6 +28,7 @@ from polyopt.emit.passes.regrouping import regroup
 from polyopt.emit.passes.scalar_replacement import replace_in_loops
 from polyopt.emit.passes.simplify import simplify
 from polyopt.emit.passes.unroll import unroll
+from polyopt.emit.passes.unroll_and_jam import unroll_and_jam
 from polyopt.ir.array import Role
 from polyopt.ir.budget import optional
 from polyopt.ir.loops import For, LoopFunction, LoopKind
@@ -47,6 +48,7 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
         return emit.library_products.put_back(optimize_loops(fn, machine, ""), products)
     fn = settle_ratios(hoist_invariants(fn))
     steps: tuple[tuple[str, Callable[[LoopFunction], LoopFunction]], ...] = (
+        ("unroll-and-jam", lambda f: unroll_and_jam(f, machine)),
         ("regrouped sums", lambda f: regroup(f, fma=machine.fma)),
         ("fused multiply-add", contract if machine.fma else _nothing),
         ("hoisted guards", hoist_guards),

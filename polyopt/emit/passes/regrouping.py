@@ -57,6 +57,12 @@ def regroup(fn: LoopFunction, *, fma: bool) -> LoopFunction:
     return replace(fn, body=_body(fn.body, None, _Rules(fn, fma)))
 
 
+def grouped_values(fn: LoopFunction, nodes: list[Setting], *, fma: bool) -> list[Expr]:
+    """Return the values of nodes in a loop whose iterations are independent, as `regroup` does."""
+    found = _straight(nodes, None, _Rules(fn, fma))
+    return [contracted(node.value) if fma else node.value for node in found]
+
+
 @dataclass(frozen=True, eq=False)
 class _Rules:
     """What a function allows, and what products cost beside sums."""
@@ -200,8 +206,8 @@ class _Builder:
             return [_Term(scale * constant, ())]
         match expr:
             case Binary(op=BinaryOp.ADD | BinaryOp.SUB):
-                other = scale if expr.op is BinaryOp.ADD else -scale
-                return [*self.terms(expr.left, scale), *self.terms(expr.right, other)]
+                second = scale if expr.op is BinaryOp.ADD else -scale
+                return [*self.terms(expr.left, scale), *self.terms(expr.right, second)]
             case Unary(op=UnaryOp.NEG):
                 return self.terms(expr.operand, -scale)
             case Binary(op=BinaryOp.MUL):

@@ -278,3 +278,24 @@ def test_only_long_rows_are_aligned_and_go_past_the_caches(vector, elements, mon
     text = " ".join(doubled.compile().source.split())
     assert f"-(M >= {elements} ? po_phase" in text
     assert f"M >= {elements} && is_large" in text
+
+
+@pytest.mark.toolchain
+@pytest.mark.usefixtures("no_cache")
+@pytest.mark.parametrize("vector", ["16", "32", "64"])
+@pytest.mark.parametrize("columns", [64, 65, 300, 4099])
+def test_rows_side_by_side_in_one_loop_may_be_aligned_differently(vector, columns, monkeypatch):
+    monkeypatch.setenv("POLYOPT_VECTOR_BYTES", vector)
+
+    @po.kernel(threads=1)
+    def smoothed(y: po.f64["N,M"], x: po.f64["N,M"]):
+        for i in range(1, y.shape[0] - 1):
+            for j in range(y.shape[1]):
+                y[i, j] = x[i - 1, j] + x[i, j] + x[i + 1, j]
+
+    x = np.random.default_rng(5).standard_normal((11, columns))
+    y = np.zeros_like(x)
+    smoothed(y, x)
+    assert np.array_equal(y[1:-1], x[:-2] + x[1:-1] + x[2:])
+    assert "po_stream" in smoothed.compile(y, x).source
+    assert "i += 4" in smoothed.compile(y, x).source
