@@ -48,10 +48,10 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
         return emit.library_products.put_back(optimize_loops(fn, machine, ""), products)
     fn = settle_ratios(hoist_invariants(fn))
     steps: tuple[tuple[str, Callable[[LoopFunction], LoopFunction]], ...] = (
+        ("hoisted guards", hoist_guards),
         ("unroll-and-jam", lambda f: unroll_and_jam(f, machine)),
         ("regrouped sums", lambda f: regroup(f, fma=machine.fma)),
         ("fused multiply-add", contract if machine.fma else _nothing),
-        ("hoisted guards", hoist_guards),
         ("simplification", simplify),
         ("packing", lambda f: pack_operands(f, machine)),
         ("vectorized reductions", vectorize_reductions),

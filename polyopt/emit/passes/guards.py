@@ -2,7 +2,7 @@
 
 In: loops around conditions.  Out: the same instances; VECTOR loops, whose iterations do not depend
 on each other, are split first so that each part has bounds of its own.
-Leaves: conditions on data that the loop changes or walks through, loops with locals.
+Leaves: conditions on data that the loop changes or walks through.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from polyopt.ir.expr import (
     walk,
 )
 from polyopt.ir.linear import Linear, from_linear, linear, normalize
-from polyopt.ir.loops import Assign, Body, For, If, LoopFunction, LoopKind, Node, SetLocal
+from polyopt.ir.loops import Assign, Body, Declare, For, If, LoopFunction, LoopKind, Node, SetLocal
 from polyopt.ir.names import depends_on_data, has_iterator
 from polyopt.ir.nodes import all_nodes
 from polyopt.ir.types import DType
@@ -42,9 +42,31 @@ def hoist_guards(fn: LoopFunction) -> LoopFunction:
     def rule(node: Node) -> Body:
         if not isinstance(node, For):
             return (node,)
+        unswitched = _unswitched(node)
+        if unswitched is not None:
+            return (unswitched,)
         return tuple(part for loop in _split(node) for part in _tightened(loop))
 
     return replace(fn, body=bottom_up(fn.body, rule))
+
+
+def _unswitched(loop: For) -> Node | None:
+    """Return the loop once for each value of a condition on sizes beside its locals."""
+    found = [node for node in loop.body if isinstance(node, If)]
+    if len(found) != 1 or loop.reductions or not is_index(found[0].condition):
+        return None
+    (choice,) = found
+    has_others = len(loop.body) > 1
+    if has_others and not all(isinstance(n, Declare | If) for n in loop.body):
+        return None
+    if not (has_others or choice.otherwise) or not _is_fixed(choice.condition, loop):
+        return None
+    sides = []
+    for side in (choice.then, choice.otherwise):
+        parts = (side if node is choice else (node,) for node in loop.body)
+        sides.append(replace(loop, body=tuple(part for nodes in parts for part in nodes)))
+    then, otherwise = sides
+    return If(choice.condition, (then,), (otherwise,) if otherwise.body else ())
 
 
 def _split(loop: For) -> tuple[For, ...]:
