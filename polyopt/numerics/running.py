@@ -46,9 +46,8 @@ from polyopt.ir.loops import (
     SetLocal,
     While,
 )
-from polyopt.ir.polynomials import is_polynomial
 from polyopt.ir.scop import Array, Role
-from polyopt.ir.sums import is_product, products
+from polyopt.ir.sums import is_polynomial, is_product, products
 from polyopt.ir.types import DType
 from polyopt.never import assert_never
 from polyopt.numerics.bound_names import Names, unused_prefix

@@ -14,7 +14,7 @@ from fractions import Fraction
 from polyopt.dataclass import dataclass, field
 from polyopt.ir.expr import Expr, Load
 from polyopt.ir.linear import linear
-from polyopt.ir.polynomials import Polynomial, TooLong, is_polynomial, polynomial
+from polyopt.ir.sums import Polynomial, TooLong, is_polynomial, polynomial
 from polyopt.ir.types import DType
 
 Compare = Callable[[Expr, Expr], None]

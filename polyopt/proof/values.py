@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 
+from polyopt import proof
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.ir.expr import (
     Binary,
@@ -35,15 +36,13 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.linear import Linear, from_linear, linear
 from polyopt.ir.names import depends_on_data
-from polyopt.ir.polynomials import is_polynomial
 from polyopt.ir.scop import Statement
 from polyopt.ir.showing import show
-from polyopt.ir.sums import added_products
+from polyopt.ir.sums import added_products, is_polynomial
 from polyopt.ir.types import DType
 from polyopt.proof.affine import NotAffine
 from polyopt.proof.paths import Path, conjuncts
 from polyopt.proof.reading import Run
-from polyopt.proof.regrouping import NotRegrouped, compare_polynomials
 from polyopt.proof.widths import fits
 
 
@@ -180,9 +179,10 @@ class Matcher:
                 return
             del self.moved[before:]
             try:
-                here = self.at_instance
-                compare_polynomials(want, found, _normal, here, self.value, moves=moves)
-            except (NotRegrouped, Differs):
+                proof.regrouping.compare_polynomials(
+                    want, found, _normal, self.at_instance, self.value, moves=moves
+                )
+            except (proof.regrouping.NotRegrouped, Differs):
                 continue
             return
         raise Differs(f"{show(found)} instead of {show(want)}")

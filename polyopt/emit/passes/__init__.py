@@ -27,8 +27,7 @@ from polyopt.emit.passes.reduce import vectorize_reductions
 from polyopt.emit.passes.regrouping import regroup
 from polyopt.emit.passes.scalar_replacement import replace_in_loops
 from polyopt.emit.passes.simplify import simplify
-from polyopt.emit.passes.unroll import unroll
-from polyopt.emit.passes.unroll_and_jam import unroll_and_jam
+from polyopt.emit.passes.unroll import unroll, unroll_and_jam, unroll_in_lanes
 from polyopt.ir.array import Role
 from polyopt.ir.budget import optional
 from polyopt.ir.loops import For, LoopFunction, LoopKind
@@ -49,6 +48,7 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
     fn = settle_ratios(hoist_invariants(fn))
     steps: tuple[tuple[str, Callable[[LoopFunction], LoopFunction]], ...] = (
         ("hoisted guards", hoist_guards),
+        ("unrolled windows", unroll_in_lanes),
         ("unroll-and-jam", lambda f: unroll_and_jam(f, machine)),
         ("regrouped sums", lambda f: regroup(f, fma=machine.fma)),
         ("fused multiply-add", contract if machine.fma else _nothing),

@@ -10,7 +10,7 @@ import pytest
 import polyopt as po
 from polyopt.emit import optimize_loops
 from polyopt.emit.lower import lower
-from polyopt.emit.passes.unroll_and_jam import unroll_and_jam
+from polyopt.emit.passes.unroll import unroll_and_jam
 from polyopt.ir.loops import For, LoopFunction, LoopKind
 from polyopt.ir.nodes import all_nodes
 from polyopt.machine import Machine
