@@ -56,7 +56,9 @@ def is_same_formula(one: str, other: str) -> bool:
     try:
         first, second = _relation(one), _relation(other)
         with quota(READ_BUDGET):
-            return type(first) is type(second) and bool(first.is_equal(second))
+            if isinstance(first, isl.UnionMap):
+                return isinstance(second, isl.UnionMap) and bool(first.is_equal(second))
+            return isinstance(second, isl.UnionSet) and bool(first.is_equal(second))
     except (isl.Error, BudgetError, ValueError):
         return False
 
