@@ -172,6 +172,18 @@ def test_a_directory_that_cannot_be_written(polyopt, demo, write):
     )
 
 
+def test_temporaries_are_recomputed(polyopt, write):
+    body = "    y = x + 1.0\n    return y[::-1] / y\n"
+    write("twice.py", f"import polyopt as po\n\n\ndef f(x: po.f64['N']):\n{body}")
+    outcome = polyopt("compile", "twice.py:f", "--fuse", "all", "--json")
+    assert outcome.code == 0
+    (step,) = json.loads(outcome.out)["schedule"]
+    assert step.startswith("recompute(y, ")
+    refused = polyopt("compile", "twice.py:f", "--fuse", "all", "--schedule", "source")
+    assert refused.code == 2
+    assert refused.err.startswith("error[PO0249]: --fuse and --schedule are both given")
+
+
 def test_a_function_that_is_refused(polyopt, write):
     write("loop.py", "def f(a):\n    while True:\n        a[0] *= 0.5\n")
     outcome = polyopt("compile", "loop.py:f")
