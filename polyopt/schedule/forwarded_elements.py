@@ -2,9 +2,7 @@
 
 In: a Program.  Out: an equal Program, without temporaries of which statements with fewer loops read
 single elements, as `logs[rows, label]` does of `logs = x - top - np.log(total)`: the value is
-computed at the read, with the same operations (forward substitution: Muchnick, "Advanced compiler
-design and implementation", 1997, section 12.2; Strout et al. call it a sparse use of a dense
-producer).
+computed at the read, with the same operations: forward substitution.
 Leaves alone: arrays that several statements write, or one under a condition or as a sum; reads of
 elements that are not written; operands that something changes after they were read.
 """

@@ -3,8 +3,8 @@
 In: sources, a function that schedules them, one that tells the peak of schedules, a limit.  Out:
 schedules within the limit.  The largest temporary of a schedule that is too large is recomputed by
 the nests that read it, if that is legal, and the program is scheduled again; the last resort is to
-recompute all of them (Chen et al., "Training deep nets with sublinear memory cost", 2016, recompute
-by the same reasoning).
+recompute all of them (Chen et al., "Training deep nets with sublinear memory cost", 2016, trade
+computation for memory likewise).
 Refuses: a limit that nothing tried meets (PO0708); the least peak found is named.
 """
 
