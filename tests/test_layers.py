@@ -92,7 +92,8 @@ LAYERS: dict[str, set[str]] = {
         "building", "errors", "explaining", "frontend", "pipeline", "report", "targets", "tuning",
     },
     "distribution": {
-        *_COMPILER, "building", "runtime", "schedule", "schedulefile", "targets", "transforms",
+        *_COMPILER, "building", "runtime", "schedule", "schedulefile", "settings", "targets",
+        "transforms",
     },
     "decorator": {"api", "distribution", "errors", "kernel_options", "targets"},
     "api": {

@@ -175,8 +175,7 @@ class BodyEmitter:
                 printer = replace(self.printer, is_repeated=True)
                 inner = replace(self, printer=printer, is_repeated=True)
                 head = f"while ({self.printer.text(node.condition)})"
-                asked = pieces.question(self, node)
-                return [Compound(head, [*asked, *inner.body(node.body)])]
+                return [Compound(head, [*pieces.question(self, node), *inner.body(node.body)])]
             case Break():
                 return [Line("break;")]
             case Fail():
