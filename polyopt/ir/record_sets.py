@@ -53,23 +53,18 @@ def is_same_formula(one: str, other: str) -> bool:
     """
     if one == other:
         return True
+    texts = [_ACCESS.sub(r"\1__\2[", text) for text in (one, other)]  # `S2:1[i]` is no name
     try:
-        first, second = _relation(one), _relation(other)
+        for text in texts:
+            _check_tokens(text)
         with quota(READ_BUDGET):
-            if isinstance(first, isl.UnionMap):
-                return isinstance(second, isl.UnionMap) and bool(first.is_equal(second))
-            return isinstance(second, isl.UnionSet) and bool(first.is_equal(second))
+            if "->" in one.partition("{")[2]:
+                maps = [isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text) for text in texts]
+                return bool(maps[0].is_equal(maps[1]))
+            sets = [isl.UnionSet.read_from_str(isl.DEFAULT_CONTEXT, text) for text in texts]
+            return bool(sets[0].is_equal(sets[1]))
     except (isl.Error, BudgetError, ValueError):
         return False
-
-
-def _relation(text: str) -> isl.UnionMap | isl.UnionSet:
-    """Return what a formula describes; accesses have names such as `S2:1[i]`."""
-    text = _ACCESS.sub(r"\1__\2[", text)
-    _check_tokens(text)
-    kind = isl.UnionMap if "->" in text.partition("{")[2] else isl.UnionSet
-    with quota(READ_BUDGET):
-        return kind.read_from_str(isl.DEFAULT_CONTEXT, text)
 
 
 def space_of(value: isl.Set) -> tuple[tuple[str, ...], str | None, tuple[str | None, ...]]:

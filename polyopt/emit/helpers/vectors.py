@@ -237,7 +237,8 @@ def _lanes_form(helper: Helper) -> list[str]:
     """Return what LOAD_PART or STORE_PART does for vectors of which some are `whole`.
 
     A loop then needs one form of its body: gcc and clang thread the equal tests of its helpers, so
-    that a whole vector takes one branch.
+    that a whole vector takes one branch.  They are inlined always: functions that gcc makes of
+    their parts would pass vectors in memory where the processor has none.
     """
     vector = vector_type(helper.dtype, helper.lanes)
     if helper.kind is HelperKind.LOAD_LANES:
@@ -254,6 +255,7 @@ def _lanes_form(helper: Helper) -> list[str]:
             "    }",
         ]
     head = head.replace(part.name, helper.name).replace("int64_t from", "bool whole, int64_t from")
+    head = head.replace("inline", "inline __attribute__((always_inline))", 1)
     return [head, rest[0], *whole, *rest[1:]]
 
 
