@@ -13,6 +13,7 @@ from enum import Enum, unique
 from polyopt.dataclass import dataclass
 from polyopt.emit.c_statements import Branch, Code, Line, indented
 from polyopt.emit.cexpr import ExprPrinter
+from polyopt.emit.element_sweeps import sweeps_elements
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.regions import thread_arrays
 from polyopt.emit.work import work, work_of_one
@@ -132,14 +133,20 @@ def asks(loop: For | While) -> bool:
     return inside and loop.kind in _SERIAL and loop.lanes == 1
 
 
+LARGE = 40
+"""Nodes of a nest that is not printed again in pieces: blocks for registers, which are in tiles."""
+
+
 def has_pieces(loop: For) -> bool:
     """Tell whether an inner loop runs in pieces: the innermost of those around loops that may
-    take long.
+    take long, unless it does no more than to go through arrays, which are no larger than memory.
     """
     if not _is_serial(loop) or isinstance(work_of_one(loop), Const):
         return False
     inside = [node for node in all_nodes(loop.body) if isinstance(node, For)]
-    return bool(inside) and not any(n.kind is _SHARED or has_pieces(n) for n in inside)
+    if not inside or len(list(all_nodes(loop.body))) > LARGE or sweeps_elements(loop):
+        return False
+    return not any(n.kind is _SHARED or has_pieces(n) for n in inside)
 
 
 _SHARED = LoopKind.PARALLEL

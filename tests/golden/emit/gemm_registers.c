@@ -21,46 +21,11 @@ extern struct { const volatile int *signalled; int (*ask)(void); } po_stop;
 #define PO_STOPPED 0
 #define PO_LEFT(left) (left)
 #endif
-#ifdef PO_STOPS
-static inline int64_t po_upto(int64_t from, int64_t end, int64_t step, int64_t work)
-{
-    const int shift = 63 - __builtin_clzll((uint64_t)work | 1);
-    const int64_t piece = step * (((INT64_C(1) << 22) >> shift) + 1);
-    return end - from <= piece ? end : from + piece;
-}
-#endif
 
 static inline int64_t po_extent(int64_t n)
 {
     return n > 0 ? n : 1;
 }
-
-#ifdef PO_STOPS
-__attribute__((noinline)) static int gemm_j_pieces_(int64_t M, int64_t K, int64_t i,
-    double *restrict po_C, const double *restrict po_A, const double *restrict po_B)
-{
-    double (*C)[po_extent(16 * M)] = (double (*)[po_extent(16 * M)])po_C;
-    const double (*A)[po_extent(K)] = (const double (*)[po_extent(K)])po_A;
-    const double (*B)[po_extent(16 * M)] = (const double (*)[po_extent(16 * M)])po_B;
-    for (int64_t j_from_ = 0, j_to_; j_from_ < 16 * M; j_from_ = j_to_) {
-        if (PO_STOPPED) {
-            return -1;
-        }
-        j_to_ = po_upto(j_from_, 16 * M, 16, 64 * K);
-        for (int64_t j = j_from_; j < j_to_; j += 16) {
-            for (int64_t k = 0; k < K; k++) {
-                for (int64_t r = 0; r < 4; r++) {
-                    #pragma omp simd
-                    for (int64_t c = 0; c < 16; c++) {
-                        C[i + r][j + c] += A[i + r][k] * B[k][j + c];
-                    }
-                }
-            }
-        }
-    }
-    return 0;
-}
-#endif
 
 int polyopt_gemm(int64_t N, int64_t M, int64_t K, double *restrict po_C,
     const double *restrict po_A, const double *restrict po_B)
@@ -72,14 +37,6 @@ int polyopt_gemm(int64_t N, int64_t M, int64_t K, double *restrict po_C,
         if (PO_STOPPED) {
             return -1;
         }
-        #ifdef PO_STOPS
-        if (64 * (16 * M / 16) * K > INT64_C(1) << 22) {
-            const int gemm_j_pieces__status = gemm_j_pieces_(M, K, i, po_C, po_A, po_B);
-            if (gemm_j_pieces__status) {
-                return gemm_j_pieces__status;
-            }
-        } else
-        #endif
         for (int64_t j = 0; j < 16 * M; j += 16) {
             for (int64_t k = 0; k < K; k++) {
                 for (int64_t r = 0; r < 4; r++) {

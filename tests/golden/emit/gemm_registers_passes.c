@@ -23,14 +23,6 @@ extern struct { const volatile int *signalled; int (*ask)(void); } po_stop;
 #define PO_STOPPED 0
 #define PO_LEFT(left) (left)
 #endif
-#ifdef PO_STOPS
-static inline int64_t po_upto(int64_t from, int64_t end, int64_t step, int64_t work)
-{
-    const int shift = 63 - __builtin_clzll((uint64_t)work | 1);
-    const int64_t piece = step * (((INT64_C(1) << 22) >> shift) + 1);
-    return end - from <= piece ? end : from + piece;
-}
-#endif
 
 typedef double po_f64x8 __attribute__((vector_size(64)));
 typedef double po_f64x8_mem __attribute__((vector_size(64), aligned(8), may_alias));
@@ -55,59 +47,6 @@ static inline void po_store_f64x8(double *p, po_f64x8 value)
     *(po_f64x8_mem *)p = value;
 }
 
-#ifdef PO_STOPS
-__attribute__((noinline)) static int gemm_j_pieces_(int64_t M, int64_t K, int64_t i,
-    double *restrict po_C, const double *restrict po_A, const double *restrict po_B)
-{
-    double (*C)[po_extent(16 * M)] = (double (*)[po_extent(16 * M)])po_C;
-    const double (*A)[po_extent(K)] = (const double (*)[po_extent(K)])po_A;
-    const double (*B)[po_extent(16 * M)] = (const double (*)[po_extent(16 * M)])po_B;
-    for (int64_t j_from_ = 0, j_to_; j_from_ < 16 * M; j_from_ = j_to_) {
-        if (PO_STOPPED) {
-            return -1;
-        }
-        j_to_ = po_upto(j_from_, 16 * M, 16, 64 * K);
-        for (int64_t j = j_from_; j < j_to_; j += 16) {
-            if (K > 0) {
-                po_f64x8 C_acc_ = po_load_f64x8(C[i] + j);
-                po_f64x8 C_acc1_ = po_load_f64x8(C[i] + j + 8);
-                po_f64x8 C_acc2_ = po_load_f64x8(C[i + 1] + j);
-                po_f64x8 C_acc3_ = po_load_f64x8(C[i + 1] + j + 8);
-                po_f64x8 C_acc4_ = po_load_f64x8(C[i + 2] + j);
-                po_f64x8 C_acc5_ = po_load_f64x8(C[i + 2] + j + 8);
-                po_f64x8 C_acc6_ = po_load_f64x8(C[i + 3] + j);
-                po_f64x8 C_acc7_ = po_load_f64x8(C[i + 3] + j + 8);
-                for (int64_t k = 0; k < K; k++) {
-                    po_f64x8 A_v_ = po_splat_f64x8(A[i][k]);
-                    po_f64x8 B_v_ = po_load_f64x8(B[k] + j);
-                    C_acc_ += A_v_ * B_v_;
-                    po_f64x8 B_v1_ = po_load_f64x8(B[k] + j + 8);
-                    C_acc1_ += A_v_ * B_v1_;
-                    po_f64x8 A_v1_ = po_splat_f64x8(A[i + 1][k]);
-                    C_acc2_ += A_v1_ * B_v_;
-                    C_acc3_ += A_v1_ * B_v1_;
-                    po_f64x8 A_v2_ = po_splat_f64x8(A[i + 2][k]);
-                    C_acc4_ += A_v2_ * B_v_;
-                    C_acc5_ += A_v2_ * B_v1_;
-                    po_f64x8 A_v3_ = po_splat_f64x8(A[i + 3][k]);
-                    C_acc6_ += A_v3_ * B_v_;
-                    C_acc7_ += A_v3_ * B_v1_;
-                }
-                po_store_f64x8(C[i] + j, C_acc_);
-                po_store_f64x8(C[i] + j + 8, C_acc1_);
-                po_store_f64x8(C[i + 1] + j, C_acc2_);
-                po_store_f64x8(C[i + 1] + j + 8, C_acc3_);
-                po_store_f64x8(C[i + 2] + j, C_acc4_);
-                po_store_f64x8(C[i + 2] + j + 8, C_acc5_);
-                po_store_f64x8(C[i + 3] + j, C_acc6_);
-                po_store_f64x8(C[i + 3] + j + 8, C_acc7_);
-            }
-        }
-    }
-    return 0;
-}
-#endif
-
 int polyopt_gemm(int64_t N, int64_t M, int64_t K, double *restrict po_C,
     const double *restrict po_A, const double *restrict po_B)
 {
@@ -118,14 +57,6 @@ int polyopt_gemm(int64_t N, int64_t M, int64_t K, double *restrict po_C,
         if (PO_STOPPED) {
             return -1;
         }
-        #ifdef PO_STOPS
-        if (64 * (16 * M / 16) * K > INT64_C(1) << 22) {
-            const int gemm_j_pieces__status = gemm_j_pieces_(M, K, i, po_C, po_A, po_B);
-            if (gemm_j_pieces__status) {
-                return gemm_j_pieces__status;
-            }
-        } else
-        #endif
         for (int64_t j = 0; j < 16 * M; j += 16) {
             if (K > 0) {
                 po_f64x8 C_acc_ = po_load_f64x8(C[i] + j);

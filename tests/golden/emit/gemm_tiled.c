@@ -57,23 +57,25 @@ static inline bool po_many(int64_t work)
 }
 
 #ifdef PO_STOPS
-__attribute__((noinline)) static int gemm_k_pieces_(int64_t M, int64_t K, double alpha_,
-    int64_t i, double *restrict po_C, const double *restrict po_A, const double *restrict po_B,
-    int *po_left)
+__attribute__((noinline)) static int gemm_i_pieces_(int64_t N, int64_t M, int64_t K,
+    double alpha_, int64_t it_, double *restrict po_C, const double *restrict po_A,
+    const double *restrict po_B, int *po_left)
 {
     (void)po_left;
     double (*C)[po_extent(M)] = (double (*)[po_extent(M)])po_C;
     const double (*A)[po_extent(K)] = (const double (*)[po_extent(K)])po_A;
     const double (*B)[po_extent(M)] = (const double (*)[po_extent(M)])po_B;
-    for (int64_t k_from_ = 0, k_to_; k_from_ < K; k_from_ = k_to_) {
+    for (int64_t i_from_ = 32 * it_, i_to_; i_from_ < po_min(N, 32 * it_ + 32); i_from_ = i_to_) {
         if (PO_LEFT(*po_left)) {
             return -1;
         }
-        k_to_ = po_upto(k_from_, K, 1, M);
-        for (int64_t k = k_from_; k < k_to_; k++) {
-            #pragma omp simd
-            for (int64_t j = 0; j < M; j++) {
-                C[i][j] += alpha_ * A[i][k] * B[k][j];
+        i_to_ = po_upto(i_from_, po_min(N, 32 * it_ + 32), 1, K * M);
+        for (int64_t i = i_from_; i < i_to_; i++) {
+            for (int64_t k = 0; k < K; k++) {
+                #pragma omp simd
+                for (int64_t j = 0; j < M; j++) {
+                    C[i][j] += alpha_ * A[i][k] * B[k][j];
+                }
             }
         }
     }
@@ -89,16 +91,16 @@ __attribute__((noinline)) static void gemm_L0_tile_0_(int64_t N, int64_t M, int6
     double (*C)[po_extent(M)] = (double (*)[po_extent(M)])po_C;
     const double (*A)[po_extent(K)] = (const double (*)[po_extent(K)])po_A;
     const double (*B)[po_extent(M)] = (const double (*)[po_extent(M)])po_B;
+    #ifdef PO_STOPS
+    if (32 * K * M > INT64_C(1) << 22) {
+        const int gemm_i_pieces__status
+                = gemm_i_pieces_(N, M, K, alpha_, it_, po_C, po_A, po_B, po_left);
+        if (gemm_i_pieces__status) {
+            return;
+        }
+    } else
+    #endif
     for (int64_t i = 32 * it_; i < po_min(N, 32 * it_ + 32); i++) {
-        #ifdef PO_STOPS
-        if (K * M > INT64_C(1) << 22) {
-            const int gemm_k_pieces__status
-                    = gemm_k_pieces_(M, K, alpha_, i, po_C, po_A, po_B, po_left);
-            if (gemm_k_pieces__status) {
-                return;
-            }
-        } else
-        #endif
         for (int64_t k = 0; k < K; k++) {
             #pragma omp simd
             for (int64_t j = 0; j < M; j++) {
