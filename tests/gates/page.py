@@ -76,7 +76,7 @@ def _number(goal: Goal, count: int | None) -> str:
 
 def _result(one: Result) -> str:
     goal = next(goal for goal in GOALS if goal.name == one.goal)
-    asked = _number(goal, one.asked)
+    asked = f"{one.asked:,}" if one.asked > 1 else _number(goal, one.asked)
     return (
         f"| {one.goal} | {one.stage} | {one.count:,} {goal.unit} | {asked} | {one.wrong} "
         f"| {one.verdict} | {one.seconds:.0f} | {one.processor:.0f} | {one.rate:.2f} "
