@@ -48,7 +48,7 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
     fn = settle_ratios(hoist_invariants(fn))
     steps: tuple[tuple[str, Callable[[LoopFunction], LoopFunction]], ...] = (
         ("hoisted guards", hoist_guards),
-        ("unrolled windows", unroll_in_lanes),
+        ("unrolled windows", lambda f: unroll_in_lanes(f, machine)),
         ("unroll-and-jam", lambda f: unroll_and_jam(f, machine)),
         ("regrouped sums", lambda f: regroup(f, fma=machine.fma)),
         ("fused multiply-add", contract if machine.fma else _nothing),

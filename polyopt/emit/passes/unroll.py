@@ -28,7 +28,6 @@ from polyopt.ir.expr import (
     Binary,
     BinaryOp,
     Call,
-    Expr,
     Iter,
     Load,
     VectorLoad,
@@ -45,6 +44,10 @@ from polyopt.ir.types import DType
 from polyopt.machine import Machine
 
 LIMIT = 1024
+
+FOLDED = 32
+"""Bytes of the smallest vectors that instructions read from any address (AVX)."""
+
 ROWS = (2, 4)
 MOST_STATEMENTS = 128
 """Statements of all copies."""
@@ -65,8 +68,13 @@ def unroll(fn: LoopFunction) -> LoopFunction:
     return replace(fn, body=bottom_up(fn.body, rule))
 
 
-def unroll_in_lanes(fn: LoopFunction) -> LoopFunction:
-    """Return `fn` with short loops in VECTOR loops as copies where their bounds differ by lane."""
+def unroll_in_lanes(fn: LoopFunction, machine: Machine) -> LoopFunction:
+    """Return `fn` with short loops in VECTOR loops as copies where their bounds differ by lane.
+
+    Not for vectors of 16 bytes, whose unaligned operands need an instruction of their own.
+    """
+    if machine.vector_bytes < FOLDED:
+        return fn
     names = Names(fn)
 
     def rule(node: Node) -> Body:
@@ -173,15 +181,22 @@ def _is_row(target: Load | VectorLoad, row: str, lane: str) -> bool:
 
 
 def _rows(fn: LoopFunction, loop: For, machine: Machine) -> int:
-    """Return how many rows run at a time: each doubling has to save enough."""
+    """Return how many rows run at a time: each doubling has to save enough.
+
+    What they read in common is used again soon where registers hold half of it.
+    """
     (lanes,) = loop.body
     assert isinstance(lanes, For)
-    chosen, cost = 1, float(_cost(fn, lanes.body, loop.iter, machine))
+    chosen, cost = 1, float(sum(_cost(fn, lanes.body, loop.iter, machine)))
     for count in ROWS:
-        copies = tuple(node for n in range(count) for node in _copy(loop, lanes.body, n))
-        if statements(copies) > MOST_STATEMENTS:
+        copies: list[Node] = []
+        for number in range(count):
+            body = _copy(loop, lanes.body, number)
+            copies += renamed(body, {name: f"{name} {number}" for name in local_names(body)})
+        reads, operations = _cost(fn, tuple(copies), loop.iter, machine)
+        fewer = (reads + operations) / count
+        if statements(tuple(copies)) > MOST_STATEMENTS or reads > 2 * machine.vector_registers:
             break
-        fewer = _cost(fn, copies, loop.iter, machine) / count
         if fewer > LEAST * cost:
             break
         chosen, cost = count, fewer
@@ -193,17 +208,13 @@ def _copy(loop: For, body: Body, number: int) -> Body:
     return substituted(body, {loop.iter: value})
 
 
-def _cost(fn: LoopFunction, body: Body, row: str, machine: Machine) -> int:
+def _cost(fn: LoopFunction, body: Body, row: str, machine: Machine) -> tuple[int, int]:
     """Return how many distinct elements of rows a body reads, and its distinct operations."""
     nodes = [node for node in body if isinstance(node, Assign | Declare | SetLocal)]
     parts = {part for value in grouped_values(fn, nodes, fma=machine.fma) for part in walk(value)}
-    return sum(_counts(part, row) for part in parts)
-
-
-def _counts(expr: Expr, row: str) -> bool:
-    if isinstance(expr, Load | VectorLoad):
-        return Iter(row) in walk(expr)
-    return isinstance(expr, Binary | Call) and expr.dtype is not DType.INT64
+    reads = [p for p in parts if isinstance(p, Load | VectorLoad) and Iter(row) in walk(p)]
+    operations = [p for p in parts if isinstance(p, Binary | Call) and p.dtype is not DType.INT64]
+    return len(reads), len(operations)
 
 
 def _grouped(loop: For, count: int, names: Names) -> Body:
