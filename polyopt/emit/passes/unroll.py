@@ -197,7 +197,7 @@ def _rows(fn: LoopFunction, loop: For, machine: Machine) -> int:
         fewer = (reads + operations) / count
         if statements(tuple(copies)) > MOST_STATEMENTS or reads > 2 * machine.vector_registers:
             break
-        if fewer > LEAST * cost:
+        if fewer >= LEAST * cost:
             break
         chosen, cost = count, fewer
     return chosen

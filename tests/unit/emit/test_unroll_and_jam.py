@@ -66,6 +66,12 @@ def one_row_for_all(b: po.f64["M"], a: po.f64["N,M"]):
             b[j] = a[i - 1, j] + a[i, j] + a[i + 1, j]
 
 
+def rows_of_zeros(b: po.f64["N,M"]):
+    for i in range(b.shape[0]):
+        for j in range(b.shape[1]):
+            b[i, j] = 0.0
+
+
 def opened(func):
     return with_fusible_products(reassociated(program_of(func)))
 
@@ -97,7 +103,9 @@ def test_it_is_proven_with_shared_sums(func):
     assert not certify(program_of(func), loops).is_proven
 
 
-@pytest.mark.parametrize("func", [no_row_in_common, rows_that_depend, one_row_for_all])
+@pytest.mark.parametrize(
+    "func", [no_row_in_common, rows_that_depend, one_row_for_all, rows_of_zeros]
+)
 def test_other_rows_stay(func):
     program = opened(func)
     loops = lower(source_schedule(program.scop), program)
