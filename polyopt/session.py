@@ -10,13 +10,14 @@ import sys
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from polyopt import targets
 from polyopt.dataclass import dataclass, fields, replace
 from polyopt.errors import Loc, ScheduleError
 from polyopt.ir.program import Program
 from polyopt.pipeline import choose_schedules, machine_for, only_schedule, prepared
 from polyopt.schedule import Schedule
 from polyopt.schedulefile import NOWHERE, nearest
-from polyopt.targets import Options, detect_machine
+from polyopt.targets import Options
 from polyopt.transforms.text import STEPS, parse_schedules, show_schedules
 
 
@@ -151,7 +152,7 @@ def scheduled(program: Program, options: Options, take: Callable[[str], None]) -
 
     def chosen(options: Options) -> tuple[Program, tuple[Schedule, ...]]:
         settled = prepared(program, options)
-        machine = machine_for(options, detect_machine())
+        machine = machine_for(options, targets.detect_machine())
         return settled, choose_schedules(settled, options, machine)
 
     found = only_schedule(*chosen(options))
