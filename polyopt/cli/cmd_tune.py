@@ -27,6 +27,7 @@ from polyopt.cli.prepare import (
 @click.option(
     "--seconds",
     type=Seconds(1.0, 86_400.0),
+    metavar="SECONDS",
     default=60.0,
     help="How long to search.  [60]",
 )
