@@ -18,14 +18,14 @@ from polyopt.emit.banner import plain
 from polyopt.emit.c_statements import Branch, Code, Compound, Function, Line, Pragma, identifiers
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.compiler_guards import mixes_products, needs_registers
+from polyopt.emit.dead_locals import unused_locals
 from polyopt.emit.early_exits import FIRST_FAULT, STATUS, Block, Exit, ExitKind, leaves_early
 from polyopt.emit.extrema import extremum_in_lanes, nan_flags, noting_update
-from polyopt.emit.frame import Frame, allocation, array_view, row_declaration
+from polyopt.emit.frame import Frame, allocation, array_declaration, array_view, row_declaration
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lane_forms import lanes
 from polyopt.emit.lanes import is_contiguous
 from polyopt.emit.line_marks import marked
-from polyopt.emit.literals import literal
 from polyopt.emit.openmp import (
     Named,
     asks_together,
@@ -39,7 +39,6 @@ from polyopt.emit.openmp import (
 from polyopt.emit.operators import in_place
 from polyopt.emit.passes.row_recurrences import row_recurrence
 from polyopt.emit.regions import draws_words, free_names, is_settled, thread_arrays
-from polyopt.emit.storage_scope import zero
 from polyopt.emit.views import View
 from polyopt.ir.expr import (
     BinaryOp,
@@ -92,8 +91,9 @@ class BodyEmitter:
     """Emits bodies; `regions` collects the functions made for parts of them, in order.
 
     `exit` is how a fault leaves; `is_repeated` tells that a loop is around.  `left` is what tells
-    threads to end; `in_pieces` asks for a loop in pieces.  `flags` note for some locals that lanes
-    have met NaN; `shared` are nests that are printed as calls.
+    threads to end; `in_pieces` asks for a loop in pieces.  Of `unused` locals nothing reads the
+    value.  `flags` note for some locals that lanes have met NaN; `shared` are nests that are
+    printed as calls.
     """
 
     frame: Frame
@@ -104,6 +104,7 @@ class BodyEmitter:
     is_parallel: bool = False
     is_repeated: bool = False
     left: str = ""
+    unused: frozenset[str] = frozenset()
     in_pieces: bool = False
     flags: Mapping[str, Symbol] = field(default_factory=dict)
     shared: Shared | None = None
@@ -115,7 +116,8 @@ class BodyEmitter:
 
     def of(self, body: Body) -> BodyEmitter:
         """Return what prints the statements of `body`, all or some at a time."""
-        return replace(self, printer=replace(self.printer, keeps_products=mixes_products(body)))
+        printer = replace(self.printer, keeps_products=mixes_products(body))
+        return replace(self, printer=printer, unused=unused_locals(body))
 
     def statements(self, body: Body) -> list[Code]:
         """Return the statements of `body`, or of a part of what `of` was given."""
@@ -159,8 +161,9 @@ class BodyEmitter:
             case Assign():
                 return [Line(self._assign(node))]
             case Declare():
-                value = self.initial(node)
-                return [Line(f"{self.type_of(node)} {self.name(node.name)} = {value};")]
+                name, value = self.name(node.name), self.initial(node)
+                told = " __attribute__((unused))" if node.name in self.unused else ""
+                return [Line(f"{self.type_of(node)} {name}{told} = {value};")]
             case SetLocal() if node.name in self.flags:
                 flag = self.flags[node.name]
                 return list(noting_update(node, flag, self.printer, self._fresh))
@@ -170,7 +173,7 @@ class BodyEmitter:
             case DeclareArray(space=Space.THREAD):
                 return []  # the region around gives it memory
             case DeclareArray():
-                return [Line(self._array(node))]
+                return [array_declaration(node.array, self.name(node.array.name), self.printer)]
             case While():
                 printer = replace(self.printer, is_repeated=True)
                 inner = replace(self, printer=printer, is_repeated=True)
@@ -231,14 +234,6 @@ class BodyEmitter:
         if width > 1 and lanes(value) == 1:
             value = Broadcast(value, dtype, width)
         return self.printer.text(value)
-
-    def _array(self, node: DeclareArray) -> str:
-        array = node.array
-        if not array.shape:
-            return f"{array.dtype.ctype} {self.name(array.name)} = {literal(zero(array))};"
-        extents = "".join(f"[{self.printer.text(e)}]" for e in array.shape)
-        align = "__attribute__((aligned(64)))"
-        return f"{array.dtype.ctype} {self.name(array.name)}{extents} {align};"
 
     def _assign(self, node: Assign) -> str:
         match node.target:

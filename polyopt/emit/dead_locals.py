@@ -56,6 +56,12 @@ def remove_dead_locals(fn: LoopFunction) -> LoopFunction:
         body = _without(body, names, statements=True)
 
 
+def unused_locals(body: Body) -> frozenset[str]:
+    """Return the locals that `body` declares and nothing in it reads or sets again."""
+    declared = {node.name for node in body if isinstance(node, Declare)}
+    return frozenset(declared - _used(body)) if declared else frozenset()
+
+
 def _used(body: Body) -> set[str]:
     """Return the locals that something reads or sets again."""
     again = {node.name for node in all_nodes(body) if isinstance(node, SetLocal)}

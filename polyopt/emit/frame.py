@@ -14,9 +14,11 @@ from polyopt.emit.c_statements import Code, Line, identifiers
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import row_arrays
+from polyopt.emit.literals import literal
 from polyopt.emit.names import c_identifier, entry_identifier, readable_identifier
 from polyopt.emit.ranges import Ranges
 from polyopt.emit.regions import free_names, region_arrays, thread_arrays, written_arrays
+from polyopt.emit.storage_scope import zero
 from polyopt.emit.views import View, has_rows
 from polyopt.ir.expr import Expr
 from polyopt.ir.loops import AllocateArray, Body, Declare, DeclareArray, For, LoopFunction
@@ -121,6 +123,14 @@ def _bytes(array: Array, printer: ExprPrinter) -> str:
         name = printer.helper(Helper(HelperKind.BYTES))
         size = f"{name}({size}, {printer.text(extent)})"
     return size
+
+
+def array_declaration(array: Array, name: str, printer: ExprPrinter) -> Code:
+    """Return the declaration of an array that a body has to itself."""
+    if not array.shape:
+        return Line(f"{array.dtype.ctype} {name} = {literal(zero(array))};")
+    extents = "".join(f"[{printer.text(extent)}]" for extent in array.shape)
+    return Line(f"{array.dtype.ctype} {name}{extents} __attribute__((aligned(64)));")
 
 
 def row_declaration(view: View, printer: ExprPrinter) -> Code:
