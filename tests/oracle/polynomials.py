@@ -45,6 +45,9 @@ from tests.oracle.symbolic import (
 )
 from tests.oracle.terms import Number, Term, Terms, Value
 
+MOST = 64
+"""Monomials of a value that is read as its polynomial; one with more is a factor of its own,
+whichever way it was computed, so that recurrences keep short polynomials."""
 Monomial: TypeAlias = tuple[tuple[int, int], ...]  # fingerprints of factors, and their powers
 Sum: TypeAlias = dict[Monomial, Fraction]
 Sums: TypeAlias = Callable[[World], tuple[Sum, ...]]
@@ -156,7 +159,9 @@ def _of_atom(terms: Terms, value: Value, opens: bool) -> Sum:
     assert isinstance(value, Term)
     terms.atoms[value.code] = value
     known = terms.sums.get(value.code) if opens else None
-    return {((value.code, 1),): Fraction(1)} if known is None else known
+    if known is None or len(known) > MOST:
+        return {((value.code, 1),): Fraction(1)}
+    return known
 
 
 def _interned(terms: Terms, found: Sum, dtype: DType, joins: bool) -> Value:
