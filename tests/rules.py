@@ -35,7 +35,7 @@ from tests.hostile.stages import Settled
 from workloads import registry
 
 STRATEGY = Path(__file__).resolve().parent.parent / "polyopt" / "strategy"
-LEADERS = {"auto", "driver", "rules", "__init__"}
+LEADERS = {"auto", "driver", "recomputation", "rules", "__init__"}
 """Modules that ask the others one after the other."""
 HELD_OUT = "heldout"
 """The form of a program of `tests/heldout`."""

@@ -29,9 +29,8 @@ MACHINE = Machine(cores=4, vector_bytes=32, vector_registers=16)
 MODULES = sorted({name.partition(".")[0] for name, p in PROGRAMS.items() if p.target == "c"})
 LEAST = 3
 """Programs that a rule decides for."""
-WITHOUT = {"large_programs", "recomputation"}
-"""Programs of more than a hundred statements are made by `tests/unit/schedule/test_large.py`; the
-user asks for recomputation."""
+WITHOUT = {"large_programs"}
+"""Programs of more than a hundred statements are made by `tests/unit/schedule/test_large.py`."""
 
 
 @cache
