@@ -16,7 +16,7 @@ import polyopt as po
 RATE = 0.5
 
 
-def smooth(u: po.f64["N"], n: int = 3):
+def smooth(u, n: int = 3):
     for i in range(1, u.shape[0] - 1):
         u[i] = RATE * (u[i - 1] + u[i + 1])
 
@@ -35,7 +35,7 @@ def kept(polyopt, write, monkeypatch, tmp_path):
     assert (
         polyopt("cache", "explain", "heat.py:smooth").out == "miss: nothing is kept of `smooth`\n"
     )
-    assert polyopt("run", "heat.py:smooth", "--sizes", "N=30").code == 0
+    assert polyopt("run", "heat.py:smooth", "--sizes", "u=30").code == 0
     assert polyopt("run", "heat.py:other", "--sizes", "N=30").code == 0
 
     def explained(*options):
@@ -69,7 +69,7 @@ def test_the_function_and_what_it_reads(kept, write):
 
 
 def test_the_nearest_entry_comes_first(kept, polyopt):
-    polyopt("run", "heat.py:smooth", "--sizes", "N=30", "--fp", "fast", "--threads", "1")
+    polyopt("run", "heat.py:smooth", "--sizes", "u=30", "--fp", "fast", "--threads", "1")
     assert kept("--fp", "fast") == ("miss", ["option `threads`: 1 -> None"])
     done = polyopt("cache", "explain", "heat.py:smooth", "--fp", "fast", "--json")
     found = json.loads(done.out)
