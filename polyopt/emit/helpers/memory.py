@@ -131,7 +131,8 @@ def _free(helper: Helper) -> list[str]:
         return [f'__asm__ volatile("" ::: {first},', f"    {second});"]
 
     wide = ["#ifdef __AVX512F__", *clobbering(16), "#endif"]
-    body = ["#if defined(__GNUC__) && defined(__x86_64__)", *clobbering(0), *wide, "#endif"]
+    why = "/* or else constants of outer loops take registers that the sums declared next need */"
+    body = [why, "#if defined(__GNUC__) && defined(__x86_64__)", *clobbering(0), *wide, "#endif"]
     return function("void", helper, "void", body)
 
 

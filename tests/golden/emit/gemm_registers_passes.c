@@ -49,6 +49,7 @@ static inline void po_store_f64x8(double *p, po_f64x8 value)
 
 static inline void po_free_registers(void)
 {
+    /* or else constants of outer loops take registers that the sums declared next need */
 #if defined(__GNUC__) && defined(__x86_64__)
     __asm__ volatile("" ::: "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7",
         "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
