@@ -380,7 +380,7 @@ def test_a_region_of_little_work_is_none():
     text = bare(emit_c(fn).text)
     before, pragma, after = text.partition("#pragma omp parallel for")
     assert "if (po_max(0, t - 3) + 1 < po_min(N, t + 1) && po_many(" in before
-    assert after.count("kernel_region(N, i, A);") == 2
+    assert after.count("kernel_region(N, i, A, &left);") == 2
     assert "if (" not in pragma + after.partition("\n")[0]
     single = loop("i", 0, "N", Assign(at("A", "i"), Const(1.0, F64)), kind=PARALLEL)
     once = emit_c(kernel([array("A", "N")], ["N"], single)).text

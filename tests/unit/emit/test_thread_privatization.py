@@ -39,7 +39,7 @@ def planes(a: po.f64["K,N,M"], out: po.f64["K,N,M"]):
 
 def picked(a: po.f64["N,M"], at: po.i64["N"], out: po.f64["N"]):
     powers = np.exp(a)
-    out[:] = powers[np.arange(len(at)), at]
+    out[:] = powers[np.arange(len(at)), at] * np.sum(powers, axis=1)
 
 
 def kept(a: po.f64["N,M"], mask: po.bool_["N"]):

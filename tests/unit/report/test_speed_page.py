@@ -31,7 +31,7 @@ def cell(dataset, own, rival, name="gemm"):
     ]
     return {
         "workload": name, "dataset": dataset, "dtype": "float64", "fp": "strict", "threads": 2,
-        "flops": 1e8, "moved": 1e6, "outcomes": outcomes,
+        "flops": 1e8, "moved": 1e6, "limit": None, "outcomes": outcomes,
     }  # fmt: skip
 
 
