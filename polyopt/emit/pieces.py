@@ -52,6 +52,8 @@ static inline int64_t {UPTO}(int64_t from, int64_t end, int64_t step, int64_t wo
     const int64_t piece = step * (((INT64_C(1) << {PIECE}) >> shift) + 1);
     return end - from <= piece ? end : from + piece;
 }}
+#else
+#pragma GCC diagnostic ignored "-Wunused-function" /* what loops in pieces alone call */
 #endif"""
 
 

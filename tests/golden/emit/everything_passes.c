@@ -28,6 +28,8 @@ static inline int64_t po_upto(int64_t from, int64_t end, int64_t step, int64_t w
     const int64_t piece = step * (((INT64_C(1) << 22) >> shift) + 1);
     return end - from <= piece ? end : from + piece;
 }
+#else
+#pragma GCC diagnostic ignored "-Wunused-function" /* what loops in pieces alone call */
 #endif
 
 int polyopt_everything(int64_t N, double *restrict x, double *restrict total_)

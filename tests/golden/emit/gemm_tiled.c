@@ -34,6 +34,8 @@ static inline int64_t po_upto(int64_t from, int64_t end, int64_t step, int64_t w
     const int64_t piece = step * (((INT64_C(1) << 22) >> shift) + 1);
     return end - from <= piece ? end : from + piece;
 }
+#else
+#pragma GCC diagnostic ignored "-Wunused-function" /* what loops in pieces alone call */
 #endif
 
 static inline int64_t po_min(int64_t a, int64_t b)
