@@ -50,7 +50,6 @@ def peers_of(function: Function | None) -> tuple[str, ...]:
     return tuple(peer for peer in PEERS if forms(peer, function, "strict"))
 
 
-@cache
 def version(peer: str) -> str | None:
     """Return the version of an installed peer, None where it is missing."""
     if peer == "python":
@@ -94,6 +93,7 @@ def forms(peer: str, workload: Workload, fp: str) -> tuple[str, ...]:
     return tuple(form for form in taken if form in workload.forms)
 
 
+@cache
 def _first_line(*command: str) -> str | None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -13,7 +13,7 @@ import pytest
 import workloads
 from bench.baseline import SOURCES, NoCompiler
 from bench.check import relative_error
-from bench.peers import binders, ccode, registry
+from bench.peers import binders, ccode, folder, registry
 from bench.peers.forms import NoForm
 
 IN_OPENMP = [w for w in workloads.all() if ccode.source(w, "gcc-omp") is not None]
@@ -99,11 +99,21 @@ def test_pythran_is_asked_once_for_what_it_refuses(monkeypatch):
 def test_a_missing_compiler_is_absent_and_says_so(monkeypatch):
     monkeypatch.setenv("PATH", "")
     ccode.compiler.cache_clear()
-    registry.version.cache_clear()
+    registry._first_line.cache_clear()
     try:
         assert registry.version("clang-omp") is None
         with pytest.raises(NoCompiler, match="clang has nothing for gemm"):
             ccode.build(workloads.get("gemm"), "clang", "float64", "strict")
     finally:
         ccode.compiler.cache_clear()
-        registry.version.cache_clear()
+        registry._first_line.cache_clear()
+
+
+def test_a_peer_is_looked_for_in_the_folder_of_the_moment(tmp_path, monkeypatch):
+    program = folder.python("numba")
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\necho 9.9 NumPy 2\n")
+    program.chmod(0o755)
+    assert registry.version("numba") == "9.9 NumPy 2"
+    monkeypatch.setenv("POLYOPT_BENCH_DIR", str(tmp_path / "other"))
+    assert registry.version("numba") is None
