@@ -9,11 +9,11 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from polyopt.emit import lower_scop
-from polyopt.emit.cbody import BodyEmitter
+from polyopt.emit import cbody, lower_scop
 from polyopt.ir.expr import Const, add, integer
 from polyopt.ir.loops import Body, DeclareArray, For, LoopKind
 from polyopt.ir.nodes import bodies, map_bodies
+from polyopt.ir.scop import Array
 from polyopt.transforms import rfactor
 from tests.mutants.case import Case
 from tests.mutants.layers import Layer
@@ -26,14 +26,12 @@ PROMOTE = import_module(
 STORAGE = (Layer.PROOF, Layer.ENUMERATION, Layer.TEXT, Layer.RUN)
 
 
-def _narrow(original: Any, emitter: BodyEmitter, node: DeclareArray) -> str:
+def _narrow(original: Any, array: Array, name: str, printer: Any) -> Any:
     """Print rows of a local array one element too short."""
-    *outer, last = node.array.shape
+    *outer, last = array.shape
     if outer:
-        shape = (*outer, add(last, integer(-1)))
-        node = replace(node, array=replace(node.array, shape=shape))
-    result: str = original(emitter, node)
-    return result
+        array = replace(array, shape=(*outer, add(last, integer(-1))))
+    return original(array, name, printer)
 
 
 def _lost(suffix: str) -> Change:
@@ -116,7 +114,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         14,
         "rows of a packed array are too short",
-        (Change(BodyEmitter, "_array", _narrow),),
+        (Change(cbody, "array_declaration", _narrow),),
         (Layer.TEXT, Layer.RUN, Layer.SANITIZERS),
         GEMM,
         "stride of a promoted buffer",
