@@ -25,11 +25,10 @@ from polyopt.ir.loops import (
     CallLibrary,
     Fail,
     For,
-    If,
     LoopKind,
     While,
 )
-from polyopt.ir.nodes import all_nodes
+from polyopt.ir.nodes import all_nodes, unrepeated_nodes
 from polyopt.never import assert_never
 
 STATUS = "po_status"
@@ -164,15 +163,7 @@ def _is_serial(loop: For) -> bool:
     """Tell whether a loop is printed as it is and left at its end alone, and needs no memory."""
     if loop.kind not in (LoopKind.SEQUENTIAL, LoopKind.PARALLEL) or loop.lanes > 1:
         return False
-    if any(isinstance(node, Break) for node in _own_nodes(loop.body)) or thread_arrays((loop,)):
+    own = unrepeated_nodes(loop.body)
+    if any(isinstance(node, Break) for node in own) or thread_arrays((loop,)):
         return False
     return not any(isinstance(n, AllocateArray | CallLibrary) for n in all_nodes(loop.body))
-
-
-def _own_nodes(body: Body) -> Iterator[object]:
-    """Yield the nodes of a body that are in no loop inside it."""
-    for node in body:
-        yield node
-        if isinstance(node, If):
-            yield from _own_nodes(node.then)
-            yield from _own_nodes(node.otherwise)

@@ -6,13 +6,11 @@ differ between all iterations.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from polyopt.ir.expr import Const, Expr, Iter, Load, VectorLoad, sub, walk
 from polyopt.ir.linear import linear, normalize
-from polyopt.ir.loops import Assign, Body, For, If, Node
+from polyopt.ir.loops import Assign, Body, For
 from polyopt.ir.names import has_iterator
-from polyopt.ir.nodes import own_expressions
+from polyopt.ir.nodes import own_expressions, unrepeated_nodes
 
 
 def sweeps_elements(loop: For) -> bool:
@@ -21,7 +19,7 @@ def sweeps_elements(loop: For) -> bool:
 
 
 def _is_sweep(body: Body, levels: tuple[For, ...]) -> bool:
-    nodes = list(_own_nodes(body))
+    nodes = list(unrepeated_nodes(body))
     loops = [node for node in nodes if isinstance(node, For)]
     if loops:
         return all(_is_sweep(loop.body, (*levels, loop)) for loop in loops)
@@ -33,14 +31,6 @@ def _is_sweep(body: Body, levels: tuple[For, ...]) -> bool:
         for part in walk(value)
         if isinstance(part, Load | VectorLoad)
     )
-
-
-def _own_nodes(body: Body) -> Iterator[Node]:
-    for node in body:
-        yield node
-        if isinstance(node, If):
-            yield from _own_nodes(node.then)
-            yield from _own_nodes(node.otherwise)
 
 
 def _tells_apart(index: tuple[Expr, ...], levels: tuple[For, ...]) -> bool:

@@ -78,6 +78,15 @@ def all_nodes(body: Body) -> Iterator[Node]:
             waiting += reversed(part)
 
 
+def unrepeated_nodes(body: Body) -> Iterator[Node]:
+    """Yield the nodes of `body` that are in no loop inside it, parents first."""
+    for node in body:
+        yield node
+        if isinstance(node, If):
+            yield from unrepeated_nodes(node.then)
+            yield from unrepeated_nodes(node.otherwise)
+
+
 def kernels_of(body: Body) -> Iterator[Kernel]:
     """Yield the kernels of `body`."""
     return (node for node in all_nodes(body) if isinstance(node, Kernel))
