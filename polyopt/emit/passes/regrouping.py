@@ -1,7 +1,7 @@
 """Regroup sums of products, in statements that leave these roundings open.
 
 In: a `LoopFunction`, whose `fusible` names the statements; whether the machine has fused
-multiply-add.  Out: values with fewer operations: equal terms merged, common factors taken out
+multiply-add.  Out: values with fewer operations: equal terms merged, constant factors taken out
 (`c*a + c*b` becomes `c * (a + b)`), sums that several values of a body have in common made of the
 same operands; or with fewer operations after a value of an earlier iteration, which joins last.
 Leaves: sums of which a term cancels, products of sums, what comparisons and conversions decide,
