@@ -31,6 +31,7 @@ from polyopt.runtime.levels import require_level
 from polyopt.runtime.library import Loaded, has_no_buffers, load_extension, load_foreign, no_device
 from polyopt.runtime.lookup import Found, find, keep
 from polyopt.runtime.notices import BudgetWarning, PolyoptWarning, log, notice
+from polyopt.runtime.process import begin as begin_process
 from polyopt.runtime.process import calls_text, is_shared, process_for
 from polyopt.runtime.records import to_json
 from polyopt.runtime.store import WRONG_DATA, Store, open_store
@@ -125,7 +126,7 @@ def build_kernel(
         stages.timings["build"] = time.perf_counter() - begun
         begun = time.perf_counter()
         caller = None if foreign else caller_for(store, compiler, ahead.caller)
-        process = process_for(source, store, compiler)
+        process = process_for(source, store, compiler, ahead.process)
         loaded = _load(path, source, weak, caller, threads, process)
         stages.timings["load"] = time.perf_counter() - begun
     library_key = builder.library_key(texts, compiler)
@@ -154,7 +155,7 @@ def host_key(
 
 
 class _Ahead:
-    """What the C compiler does while stages run: the caller's module, and a kernel being proven.
+    """What the C compiler does while stages run: what kernels share, and one that is being proven.
 
     `expect` begins to build a kernel; it is loaded, and kept, only once it is proven.  The end of
     `stack` ends what nobody asked for.
@@ -166,6 +167,7 @@ class _Ahead:
         self._made: tuple[Source, builder.Texts] | None = None
         self.kernel: builder.Begun | None = None
         self.caller = None if foreign else begin_caller(stack, store, compiler)
+        self.process = begin_process(stack, store, compiler)
 
     def expect(self, source: Emitted) -> None:
         """Start to build a kernel of `source`."""

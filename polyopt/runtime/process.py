@@ -11,10 +11,11 @@ import ctypes
 import os
 import sys
 import threading
+from contextlib import ExitStack
 
 from polyopt.ir.source import Source
-from polyopt.runtime.build import Texts, library_key
-from polyopt.runtime.build import library as built_library
+from polyopt.runtime import build
+from polyopt.runtime.build import Begun, Texts, library_key
 from polyopt.runtime.natives import native_text
 from polyopt.runtime.store import Store
 from polyopt.runtime.toolchain import Compiler, Family
@@ -42,29 +43,41 @@ _LOADED: list[int] = []
 _LOADING = threading.Lock()
 
 
-def process_for(source: Source, store: Store, compiler: Compiler) -> int | None:
+def begin(stack: ExitStack, store: Store, compiler: Compiler) -> Begun | None:
+    """Start to build the functions where nothing has them, for `process_for` to go on with."""
+    if _LOADED or not is_shared(compiler):
+        return None
+    return build.begin(stack, store, compiler, _texts(), library_key(_texts(), compiler))
+
+
+def process_for(
+    source: Source, store: Store, compiler: Compiler, begun: Begun | None = None
+) -> int | None:
     """Return the address of this process's functions; None: a kernel needs none.
 
-    `compiler` builds them if nothing else has.
+    `compiler` builds them if nothing else has, or goes on with `begun`.
     """
     if calls_text(source, compiler) is None:
         return None
     with _LOADING:
         if not _LOADED:
-            texts = Texts("process", native_text(*_FILES), None, openmp=False, contract=False)
-            key = library_key(texts, compiler)
+            key = library_key(_texts(), compiler)
             try:
-                address = _loaded(store, compiler, texts, key)
+                address = _loaded(store, compiler, key, begun)
             except (OSError, AttributeError) as error:
                 store.reject("libraries", key, str(error))
-                address = _loaded(store, compiler, texts, key)
+                address = _loaded(store, compiler, key, None)
             _LOADED.append(address)
     return _LOADED[0]
 
 
-def _loaded(store: Store, compiler: Compiler, texts: Texts, key: str) -> int:
+def _texts() -> Texts:
+    return Texts("process", native_text(*_FILES), None, openmp=False, contract=False)
+
+
+def _loaded(store: Store, compiler: Compiler, key: str, begun: Begun | None) -> int:
     """Return the address of the functions of a library that is loaded, and built if need be."""
-    with built_library(store, compiler, texts, key) as path:
+    with build.library(store, compiler, _texts(), key, begun=begun) as path:
         loaded = ctypes.CDLL(str(path))
     loaded.po_process.restype = ctypes.c_void_p
     address: int = loaded.po_process()

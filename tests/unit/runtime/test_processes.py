@@ -6,11 +6,17 @@ import os
 import subprocess
 import sys
 import textwrap
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from polyopt.ir.source import Signature
+from polyopt.runtime import build, process
 from polyopt.runtime.process import VARIABLE
+from polyopt.runtime.store import Store, open_store
+from polyopt.runtime.toolchain import find_compiler
+from tests.unit.runtime.sources import make
 
 ROOT = Path(__file__).parents[3]
 
@@ -152,3 +158,15 @@ print("and", is_right(po.kernel(scale)))
 @pytest.mark.skipif(sys.version_info >= (3, 13), reason="the module has another name")
 def test_other_interpreters_of_a_process_are_refused(tmp_path):
     assert said(tmp_path, SUBINTERPRETER) == "PO0525\nPO0525\nand True\n"
+
+
+def test_the_functions_of_a_process_are_built_ahead(tmp_path, monkeypatch):
+    store, compiler = Store(tmp_path), find_compiler(open_store())
+    source = make("", (), Signature("scale", (), (), (), (), False, ()), openmp=True)
+    monkeypatch.setattr(process, "_LOADED", [])
+    with ExitStack() as stack:
+        begun = process.begin(stack, store, compiler)
+        assert begun is not None
+        monkeypatch.setattr(build, "_begin", None)  # it goes on with what runs
+        assert process.process_for(source, store, compiler, begun)
+        assert process.begin(stack, store, compiler) is None
