@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _BUDGET = "polyopt.budget"  # where a command's context keeps `--budget`
+_MEMORY = "polyopt.memory"
 _TARGET = "polyopt.target"
 _DEVICE = "polyopt.device"
 
@@ -61,14 +62,52 @@ def prepare_target(target: Target, types: str | None, sizes: Mapping[str, int]) 
 
 
 def build_program(target: Target, types: tuple[ArgType, ...], sizes: Mapping[str, int]) -> Prepared:
-    """Build the Program; arguments whose value must be known get it from `sizes` or a default."""
+    """Build the Program; arguments whose value must be known get it from `sizes` or a default.
+
+    Where the options compile sizes in, arrays get their extents likewise.
+    """
+    from polyopt.targets import seconds_to_compile
+
+    options = make_options(None, None, None, target.kernel)
+    found = _built(target, types, sizes, seconds_to_compile(options))
+    if not options.fixed_sizes:
+        return found
+    fixed = _with_extents(found, sizes)
+    again = _built(target, fixed, sizes, seconds_to_compile(options))
+    return replace(again, seconds=found.seconds + again.seconds)
+
+
+def _with_extents(found: Prepared, sizes: Mapping[str, int]) -> tuple[ArgType, ...]:
+    """Return the types with the extents that a call of these sizes has."""
+    from polyopt.frontend.syntax.argtypes import ArrayType
+    from polyopt.ir.integers import evaluate
+    from polyopt.ir.source import ArrayArg
+    from polyopt.sizing import choose_sizes
+
+    signature = found.program.signature
+    values = choose_sizes(signature, found.target.func, sizes)
+    shapes = {
+        argument.name: tuple(evaluate(extent, values) for extent in argument.shape)
+        for argument in signature.arguments
+        if isinstance(argument, ArrayArg)
+    }
+    names = inspect.signature(found.target.func).parameters
+    return tuple(
+        replace(kind, extents=shapes[name])
+        if isinstance(kind, ArrayType) and name in shapes
+        else kind
+        for name, kind in zip(names, found.types, strict=True)
+    )
+
+
+def _built(
+    target: Target, types: tuple[ArgType, ...], sizes: Mapping[str, int], seconds: float
+) -> Prepared:
     from polyopt.frontend import build
     from polyopt.frontend.syntax.argtypes import ConstType, NeedConstant
     from polyopt.ir.budget import Budget
-    from polyopt.targets import seconds_to_compile
 
     names = list(inspect.signature(target.func).parameters)
-    seconds = seconds_to_compile(make_options(None, None, None, target.kernel))
     while True:
         try:
             started = time.perf_counter()
@@ -110,7 +149,7 @@ def make_options(
     context = click.get_current_context(silent=True)
     given = {} if context is None else context.meta
     budget, language, device = (given.get(name) for name in (_BUDGET, _TARGET, _DEVICE))
-    return replace(
+    chosen = replace(
         known,
         fp=known.fp if fp is None else FpMode(fp),
         threads=known.threads if threads is None else threads,
@@ -119,6 +158,8 @@ def make_options(
         target=known.target if language is None else target_named(language) or known.target,
         device=known.device if device is None else device,
     )
+    memory = given.get(_MEMORY)
+    return chosen if memory is None else chosen.changed({"memory": memory})
 
 
 def schedule_text(value: str | None, settings: tuple[str, ...] = ()) -> str | None:
@@ -252,6 +293,10 @@ def _noted(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
     return note
 
 
+def _size_of(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
 def _device_of(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
 
@@ -285,7 +330,9 @@ class _Language(_Choice):
 
 
 def compile_options(command: _F) -> _F:
-    """`--fuse`, `--schedule`, `--set`, `--fp`, `--threads`, `--target`, `--device`, `--budget`."""
+    """`--fuse`, `--schedule`, `--set`, `--fp`, `--threads`, `--target`, `--device`, `--budget`,
+    `--memory`.
+    """
     for decorate in (
         click.option(
             "--budget",
@@ -294,6 +341,14 @@ def compile_options(command: _F) -> _F:
             expose_value=False,
             callback=_noted(_BUDGET),
             help="What compiling may take; 60 otherwise.",
+        ),
+        click.option(
+            "--memory",
+            type=_size_of,
+            metavar="BYTES",
+            expose_value=False,
+            callback=_noted(_MEMORY),
+            help="What temporaries may take at once, such as 64MB; sizes are fixed then.",
         ),
         click.option(
             "--target",

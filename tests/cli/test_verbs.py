@@ -184,6 +184,21 @@ def test_temporaries_are_recomputed(polyopt, write):
     assert refused.err.startswith("error[PO0249]: --fuse and --schedule are both given")
 
 
+def test_temporaries_have_a_limit(polyopt, write):
+    body = "    y = x + 1.0\n    return y[::-1] / y\n"
+    write("twice.py", f"import polyopt as po\n\n\ndef f(x: po.f64['N']):\n{body}")
+    given = ("explain", "twice.py:f", "--sizes", "N=1000", "--level", "full", "--memory")
+    wide = polyopt(*given, "64kB")
+    assert "at most at once, heap: 1000 * 8 bytes = 8000" in wide.out
+    assert "the option `memory` allows 64000 bytes at once" in wide.out
+    least = polyopt(*given, "7kB")
+    assert least.code == 1
+    assert least.err.startswith("error[PO0708]: temporaries do not fit in 7000 bytes: the least")
+    unknown = polyopt(*given, "some")
+    assert unknown.code == 2
+    assert unknown.err.startswith("error[PO0222]: option `memory` is 'some'")
+
+
 def test_a_function_that_is_refused(polyopt, write):
     write("loop.py", "def f(a):\n    while True:\n        a[0] *= 0.5\n")
     outcome = polyopt("compile", "loop.py:f")
