@@ -95,8 +95,7 @@ def kernel(function: Any = None, **options: object) -> Any:
 
 def _on_ranks(function: Any, options: dict[str, Any], chosen: Options) -> Any:  # noqa: ANN401
     from polyopt.distribution.kernel import DistributedKernel, Reading
-    from polyopt.distribution.planning import request
-    from polyopt.distribution.steps import without_rank_steps
+    from polyopt.distribution.planning import request, without_rank_steps
 
     steps, rest = without_rank_steps(chosen.schedule)
     chosen = replace(chosen, schedule=rest)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import prod
 
-from polyopt.emit.allocations import Allocation, StorageClass, allocations
+from polyopt.emit.peaks import Allocation, StorageClass, allocations
 from polyopt.ir.expr import Expr, Iter, Param, Symbol, rewrite, walk
 from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import LoopFunction

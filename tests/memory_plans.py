@@ -19,7 +19,7 @@ from typing import Any
 import workloads
 from polyopt.building import compile_stages
 from polyopt.dataclass import dataclass
-from polyopt.emit.allocations import StorageClass, allocations
+from polyopt.emit.peaks import StorageClass, allocations
 from polyopt.errors import PolyoptError
 from polyopt.ir.expr import Iter, Param, Symbol, walk
 from polyopt.ir.integers import evaluate

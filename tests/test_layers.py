@@ -151,7 +151,7 @@ ISL_FILES = {
     PACKAGE / "emit" / "lower_scop.py",
     *(
         PACKAGE / "emit" / "gpu" / f"{name}.py"
-        for name in ("accesses", "conflicts", "separation", "registers")
+        for name in ("accesses", "conflicts", "barriers", "registers")
     ),
 }
 

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from polyopt.cli.stored import restored
-from polyopt.cli.trial import Request
-from polyopt.dataclass import dataclass, replace
+from polyopt.dataclass import asdict, dataclass, replace
+from polyopt.errors import IllegalSchedule, PolyoptError, ScheduleError, ToolchainError
 from polyopt.numerics.compare import Comparison, Difference
 from polyopt.transforms.text import PlacedStep
 
@@ -157,7 +157,7 @@ def _child(request: Request, limit: float, cache: Path) -> tuple[int | None, str
     It builds anew: a kernel made before the fault came in must not hide it.
     """
     process = subprocess.Popen(
-        [sys.executable, "-m", "polyopt.cli.trial"],
+        [sys.executable, "-m", "polyopt.cli.bisecting"],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -179,3 +179,88 @@ def _death(status: int, errors: str) -> str:
         return f"killed by {signal.Signals(-status).name}"
     last = errors.strip().splitlines()[-1:] or ["without a word"]
     return f"ended with status {status}: {last[0]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to run; `schedule` is a text, `results` and `report` are files to write."""
+
+    target: str
+    types: str | None
+    sizes: str | None
+    seed: int
+    npz: str | None
+    fp: str | None
+    threads: int | None
+    schedule: str
+    results: str
+    report: str
+
+    def to_json(self) -> str:
+        """Return the request as text."""
+        return json.dumps(asdict(self))
+
+
+def values_of(request: Request) -> tuple[Any, tuple[Any, ...]]:
+    """Return the loaded target and the values it is called with."""
+    from polyopt.cli.prepare import target_and_values
+
+    return target_and_values(
+        request.target, request.types, request.sizes, request.npz, request.seed
+    )
+
+
+def kernel_of(request: Request, target: Any) -> Any:  # noqa: ANN401
+    """Return the kernel that the request asks for."""
+    import polyopt
+    from polyopt.cli.prepare import make_options
+
+    options = make_options(request.fp, request.threads, request.schedule, target.kernel)
+    return polyopt.kernel(
+        fp=options.fp.value,
+        threads=options.threads,
+        schedule=options.schedule,
+        compiler=options.compiler,
+    )(target.func)
+
+
+def carry_out(request: Request) -> None:
+    """Run the request; raises what the compiler or the kernel raises."""
+    import numpy as np
+
+    from polyopt.numerics.results import named_results
+
+    target, values = values_of(request)
+    compiled = kernel_of(request, target).compile(*values)
+    returned = compiled(*values)
+    found = named_results(compiled.program, values, returned)
+    with Path(request.results).open("wb") as stream:
+        np.savez(stream, allow_pickle=False, **found)
+
+
+def main() -> None:
+    """Serve the request on standard input."""
+    request = Request(**json.load(sys.stdin))
+    report: dict[str, object]
+    try:
+        carry_out(request)
+        report = {"kind": "done"}
+    except PolyoptError as error:
+        report = {"kind": _kind(error), "code": error.code, "text": error.message}
+    except Exception as error:  # what the program raises of its own is a result, too
+        report = {"kind": "raised", "code": "", "text": f"{type(error).__name__}: {error}"}
+    Path(request.report).write_text(json.dumps(report), encoding="utf-8")
+
+
+def _kind(error: PolyoptError) -> str:
+    match error:
+        case IllegalSchedule() | ScheduleError():
+            return "refused"
+        case ToolchainError():
+            return "failed"
+        case _:
+            return "raised"
+
+
+if __name__ == "__main__":
+    main()

@@ -61,8 +61,7 @@ def command(
     as_json: bool,
 ) -> int:
     """Name the first step of a schedule after which a result is wrong."""
-    from polyopt.cli.bisecting import run_prefix, search
-    from polyopt.cli.trial import Request, kernel_of, values_of
+    from polyopt.cli.bisecting import Request, kernel_of, run_prefix, search, values_of
 
     request = Request(target, types, sizes, seed, npz, fp, threads, "source", "", "")
     loaded, values = values_of(request)

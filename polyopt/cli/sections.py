@@ -77,7 +77,7 @@ class Explained:
 
     def _memory(self) -> Iterator[str]:
         """Yield what the kernel's temporaries take, and what the option `memory` allows."""
-        from polyopt.emit.allocations import allocations
+        from polyopt.emit.peaks import allocations
         from polyopt.report.memory import explain_memory
 
         compilation = self.compilation

@@ -6,13 +6,14 @@ Refuses (PO0192): what is no number and no array of numbers in one piece of memo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from polyopt.cregion.regions import Region
 from polyopt.cregion.syntax import Unit, field, walk
-from polyopt.cregion.types import Number, number_of
 from polyopt.dataclass import dataclass
+from polyopt.errors import FrontendError, Loc
+from polyopt.ir.types import DType
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -171,3 +172,163 @@ def _around(region: Region) -> list[Node]:
             found.append(node)
         node = node.parent
     return found[::-1]
+
+
+_PRAGMA = re.compile(r"#\s*pragma\s+(scop|endscop)\s*")
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """Statements of a function between the two pragmas; `number` counts those of the function."""
+
+    function: Node
+    name: str
+    number: int
+    begin: Node
+    end: Node
+    statements: tuple[Node, ...]
+
+
+def find_regions(unit: Unit, file: str) -> tuple[Region, ...]:
+    """Return the regions of the file, not of what it includes."""
+    found: list[Region] = []
+    seen: set[int] = set()
+    for function in walk(unit.root):
+        if (
+            function.type == "function_definition"
+            and unit.places[function.start_point[0]][0] == file
+        ):
+            found += _regions_of(unit, function)
+    for region in found:
+        seen |= {region.begin.start_byte, region.end.start_byte}
+    for node in walk(unit.root):
+        if _pragma(unit, node) and node.start_byte not in seen:
+            unit.refuse("PO0191", "a region lies inside one function", node, _HINT)
+    if not found:
+        hint = "write `#pragma scop` before and `#pragma endscop` behind the loops to optimize"
+        raise FrontendError(
+            "PO0191", f"`{file}` has no region to compile", loc=Loc(file, 1, 1, 1, 1), hint=hint
+        )
+    return tuple(found)
+
+
+_HINT = "put `#pragma scop` and `#pragma endscop` into the same block of one function"
+
+
+def _pragma(unit: Unit, node: Node) -> str | None:
+    if node.type != "preproc_call":
+        return None
+    match = _PRAGMA.fullmatch(unit.source(node).strip())
+    return None if match is None else match[1]
+
+
+def _regions_of(unit: Unit, function: Node) -> Iterator[Region]:
+    name = function_name(unit, function)
+    number = 0
+    for block in walk(function):
+        if block.type != "compound_statement":
+            continue
+        begin: Node | None = None
+        inside: list[Node] = []
+        for child in block.children:
+            match _pragma(unit, child):
+                case "scop":
+                    if begin is not None:
+                        unit.refuse("PO0191", "a region begins inside a region", child, _HINT)
+                    begin, inside = child, []
+                case "endscop":
+                    if begin is None:
+                        unit.refuse("PO0191", "no region begins in this block", child, _HINT)
+                    number += 1
+                    yield Region(function, name, number, begin, child, tuple(inside))
+                    begin = None
+                case _:
+                    inside.append(child)
+        if begin is not None:
+            unit.refuse("PO0191", "the region does not end in this block", begin, _HINT)
+
+
+def function_name(unit: Unit, function: Node) -> str:
+    """Return the name of a function that is defined."""
+    declarator = field(function, "declarator")
+    while declarator.type != "identifier":
+        declarator = field(declarator, "declarator")
+    return unit.source(declarator)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An arithmetic type as an element type; `is_index` for integers that stay affine."""
+
+    dtype: DType
+    is_index: bool = False
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it is `float` or `double`."""
+        return self.dtype.is_float
+
+    @property
+    def numpy(self) -> str:
+        """The name of the type in NumPy."""
+        return self.dtype.spelled
+
+
+INDEX = Number(DType.INT64, is_index=True)
+INT = Number(DType.INT32)
+FLOAT = Number(DType.FLOAT32)
+DOUBLE = Number(DType.FLOAT64)
+
+_NAMED = {
+    "float": FLOAT,
+    "double": DOUBLE,
+    "_Bool": Number(DType.BOOL),
+    "bool": Number(DType.BOOL),
+    "size_t": Number(DType.UINT64),
+    "ssize_t": Number(DType.INT64),
+    "ptrdiff_t": Number(DType.INT64),
+    **{f"int{n}_t": Number(DType(f"int{n}")) for n in (8, 16, 32, 64)},
+    **{f"uint{n}_t": Number(DType(f"uint{n}")) for n in (8, 16, 32, 64)},
+}
+_QUALIFIERS = frozenset(
+    ("const", "volatile", "restrict", "__restrict", "__restrict__", "static", "extern", "register")
+)
+
+
+def number_of(words: list[str]) -> Number | None:
+    """Return the type that the words of a declaration name, None for one that is no number."""
+    kept = [word for word in words if word not in _QUALIFIERS]
+    if len(kept) == 1 and kept[0] in _NAMED:
+        return _NAMED[kept[0]]
+    unsigned = "unsigned" in kept
+    rest = sorted(word for word in kept if word not in ("unsigned", "signed", "int"))
+    bits = {"char": 8, "short": 16, "": 32, "long": 64, "long long": 64}.get(" ".join(rest))
+    if bits is None or not kept:
+        return None
+    return Number(DType(f"{'u' if unsigned else ''}int{bits}"))
+
+
+def promoted(kind: Number) -> Number:
+    """Return the type after the integer promotions."""
+    if kind.is_index or kind.is_float or _bits(kind) >= 32:
+        return kind
+    return INT
+
+
+def common(left: Number, right: Number) -> Number:
+    """Return the type that the usual arithmetic conversions give both operands."""
+    left, right = promoted(left), promoted(right)
+    if left.is_float or right.is_float:
+        floats = [kind for kind in (left, right) if kind.is_float]
+        return max(floats, key=_bits)
+    if left.is_index and right.is_index:
+        return INDEX
+    if left.is_index or right.is_index:
+        return right if left.is_index else left
+    if _bits(left) != _bits(right):
+        return max(left, right, key=_bits)
+    return right if right.dtype.value.startswith("u") else left
+
+
+def _bits(kind: Number) -> int:
+    return kind.dtype.size * 8 if kind.dtype is not DType.BOOL else 1

@@ -14,10 +14,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyopt.cregion.declarations import Declared, Scope
+from polyopt.cregion.declarations import (
+    DOUBLE,
+    FLOAT,
+    INDEX,
+    INT,
+    Declared,
+    Number,
+    Scope,
+    common,
+    promoted,
+)
 from polyopt.cregion.linearized import Unfolded
 from polyopt.cregion.syntax import Unit, field, is_word
-from polyopt.cregion.types import DOUBLE, FLOAT, INDEX, INT, Number, common, promoted
 from polyopt.dataclass import dataclass
 from polyopt.ir.types import DType
 

@@ -10,13 +10,11 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from polyopt.cregion.declarations import Declared, Scope
+from polyopt.cregion.declarations import INDEX, Declared, Number, Region, Scope
 from polyopt.cregion.expressions import Expressions, python_name
 from polyopt.cregion.linearized import Unfolded, unfolded
-from polyopt.cregion.regions import Region
 from polyopt.cregion.statements import Line, Statements
 from polyopt.cregion.syntax import Unit, field, is_inside
-from polyopt.cregion.types import INDEX, Number
 from polyopt.cregion.variables import INTEGERS, Variables
 from polyopt.dataclass import dataclass
 

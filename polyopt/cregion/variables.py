@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from polyopt.cregion.declarations import Declared, Scope
-from polyopt.cregion.regions import Region
+from polyopt.cregion.declarations import Declared, Region, Scope
 from polyopt.cregion.syntax import Unit, field, is_inside, walk
 
 if TYPE_CHECKING:

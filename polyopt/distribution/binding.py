@@ -11,10 +11,10 @@ import numpy as np
 
 from polyopt.dataclass import dataclass
 from polyopt.distribution.arrays import AnyArray, DistributedArray
+from polyopt.distribution.collectives import Index, moved
 from polyopt.distribution.execution import Arrays, Plan
 from polyopt.distribution.mesh import Mesh
 from polyopt.distribution.ownership import Cut, ends_of, indices_of
-from polyopt.distribution.pieces import Index, moved
 from polyopt.distribution.transport import Transport
 from polyopt.errors import InternalError, UsageError
 from polyopt.ir.array import Array, Role

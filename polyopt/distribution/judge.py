@@ -13,11 +13,10 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass
 from polyopt.distribution.exchange import Transfer
-from polyopt.distribution.execution import Plan
+from polyopt.distribution.execution import Plan, is_legal
 from polyopt.distribution.forms import Form, differing, is_of_one, is_whole, silent
 from polyopt.distribution.judge_instances import InstanceJudge
 from polyopt.distribution.mesh import Sign
-from polyopt.distribution.overlap import is_legal
 from polyopt.distribution.phases import Phase, time_of, together_in
 from polyopt.distribution.placement import Rule, named
 from polyopt.errors import InternalError

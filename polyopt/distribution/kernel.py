@@ -9,14 +9,14 @@ from __future__ import annotations
 import copy
 import functools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from polyopt.building import BuiltProgram, build_program
 from polyopt.dataclass import dataclass, field, replace
-from polyopt.distribution.agreement import is_wanted, require_same
+from polyopt.digest import hex_digest
 from polyopt.distribution.arrays import DistributedArray
 from polyopt.distribution.binding import (
     Call,
@@ -26,22 +26,27 @@ from polyopt.distribution.binding import (
     results,
 )
 from polyopt.distribution.cyclic import on_mesh
-from polyopt.distribution.describe import describe
 from polyopt.distribution.execution import Arrays, Plan, Run
-from polyopt.distribution.local import Domains, local_program
+from polyopt.distribution.forms import Form
+from polyopt.distribution.judge import judge
+from polyopt.distribution.local import Domains, Window, local_program
 from polyopt.distribution.mesh import Mesh
-from polyopt.distribution.phases import Phase
+from polyopt.distribution.ownership import Cut
+from polyopt.distribution.phases import Phase, Step, Together
 from polyopt.distribution.planning import Request, make_plan
 from polyopt.distribution.scaling import BANDWIDTH, COUNTS, LATENCY, Scaling, scaling
 from polyopt.distribution.simulator import Simulated, simulate
 from polyopt.distribution.transport import TIME_LIMIT, Alone, Transport, world
+from polyopt.distribution.volume import Volume, total, volumes
 from polyopt.distribution.widening import iterations_between
 from polyopt.errors import InternalError, UsageError, boundary
 from polyopt.ir.budget import Budget
 from polyopt.ir.program import Program
+from polyopt.ir.showing import show
 from polyopt.ir.source import ArrayArg, ScalarArg
 from polyopt.runtime.check import check_call
 from polyopt.runtime.threads import thread_count
+from polyopt.settings import is_set
 from polyopt.targets import Options, seconds_to_compile
 
 
@@ -309,3 +314,113 @@ def _whole_like(value: object) -> object:
     if isinstance(value, DistributedArray):
         return np.empty(value.shape, value.dtype)
     return value
+
+
+def is_wanted() -> bool:
+    """Tell whether calls compare arguments."""
+    return is_set("verify") or is_set("debug")
+
+
+def require_same(call: Call, when: str) -> None:
+    """Raise `UsageError` PO0859, on all ranks, where arguments differ that should be the same."""
+    names, digests = [], []
+    cuts = call.plan.exchanges.own.cuts
+    for argument, value in zip(call.program.signature.arguments, call.given, strict=True):
+        is_cut = isinstance(argument, ArrayArg) and argument.array in cuts
+        names.append(argument.name)
+        digests.append(_digest(value, is_cut or isinstance(value, DistributedArray)))
+    mine = np.array(digests, np.int64)
+    least = call.transport.reduce_all(mine, "min", np.minimum)
+    most = call.transport.reduce_all(mine, "max", np.maximum)
+    differing = np.flatnonzero(least != most)
+    if not len(differing):
+        return
+    first = int(differing[0])
+    sizes = [mine.nbytes] * call.transport.size
+    parts = call.transport.gather_all(mine.view(np.uint8), sizes)
+    of_rank = [int(part.view(np.int64)[first]) for part in parts]
+    others = [rank for rank, one in enumerate(of_rank) if one != of_rank[0]]
+    ranks = ", ".join(map(str, others))
+    raise UsageError(
+        "PO0859",
+        f"`{names[first]}` is not the same on all ranks {when}: "
+        f"it is another one on rank{'s'[: len(others) != 1]} {ranks} than on rank 0",
+        hint="give each rank the same values, as by a broadcast; or cut the array",
+    )
+
+
+def _digest(value: Any, is_cut: bool) -> int:  # noqa: ANN401
+    """Return 63 bits of what an argument is; of an array that is cut, of its shape and type."""
+    array = value if isinstance(value, DistributedArray) else np.asarray(value)
+    facts = f"{array.shape} {array.dtype}".encode()
+    data = b"" if is_cut else np.ascontiguousarray(array).tobytes()
+    return int(hex_digest(facts + data, 8), 16) >> 1
+
+
+COMPLETING = {form.value for form in (Form.ALL_REDUCE, Form.REDUCE_SCATTER, Form.SCAN)}
+"""Collectives after a phase."""
+
+
+def describe(plan: Plan, name: str, steps: str) -> str:
+    """Return the plan, one line for each array, phase and exchange, after the steps asked for."""
+    own, lines = plan.exchanges.own, [f"{name} on P ranks: {steps}"]
+    for array, cuts in own.cuts.items():
+        windows = plan.storage.windows[array]
+        parts = [_cut(cut, window) for cut, window in zip(cuts, windows, strict=True)]
+        lines.append(f"  {array} is cut along {', '.join(parts)}")
+    whole = [a.name for a in own.scop.arrays if a.name not in own.cuts and a.shape]
+    if whole:
+        lines.append(f"  each rank has all of {', '.join(whole)}")
+    by_phase: dict[Phase, list[Volume]] = {}
+    for volume in volumes(plan):
+        by_phase.setdefault(volume.phase, []).append(volume)
+    lines += _steps(plan, plan.exchanges.phases.steps, by_phase, "  ")
+    amount = total(plan)
+    if amount is not None:
+        lines.append(f"  bytes of one call, all ranks together: {amount}")
+    claims = judge(plan)
+    failed = [claim.name for claim in claims if not claim.holds]
+    names = ", ".join(claim.name for claim in claims if claim.holds)
+    lines.append(f"  proven for all sizes and numbers of ranks: {names}")
+    if failed:
+        lines.append(f"  not proven: {', '.join(failed)}")
+    return "\n".join(lines)
+
+
+def _cut(cut: Cut, window: Window) -> str:
+    blocks = f"axis {cut.axis} in blocks of {show(cut.blocks.extent)} / P"
+    if cut.blocks.size is not None:
+        blocks = f"axis {cut.axis} in blocks of {cut.blocks.size}, dealt to the ranks in turn"
+    if window.whole:
+        return f"{blocks}, a rank keeps copies of all"
+    if window.before or window.after:
+        return f"{blocks}, a rank keeps {window.before} before and {window.after} after its own"
+    return blocks
+
+
+def _steps(
+    plan: Plan, steps: Sequence[Step], by_phase: dict[Phase, list[Volume]], pad: str
+) -> Iterator[str]:
+    rules = plan.exchanges.phases.placement.rules
+    for step in steps:
+        if isinstance(step, Together):
+            statement = plan.exchanges.own.scop.statement(step.statements[0])
+            yield f"{pad}all ranks: loop {show(statement.order[2 * step.depth + 1])}"
+            yield from _steps(plan, step.body, by_phase, pad + "  ")
+            continue
+        for volume in by_phase.get(step, []):
+            if volume.form not in COMPLETING and volume.bytes != 0:
+                yield f"{pad}{_volume(volume)}"
+        where = dict.fromkeys(rules[name].value for name in step.statements)
+        turn = "; one rank after the other" if step.after else ""
+        turn += "; what needs no message runs meanwhile" if step in plan.splits else ""
+        yield f"{pad}{', '.join(step.statements)}: {', '.join(where)}{turn}"
+        for volume in by_phase.get(step, []):
+            if volume.form in COMPLETING:
+                yield f"{pad}{_volume(volume)}"
+
+
+def _volume(volume: Volume) -> str:
+    if volume.bytes is None:
+        return f"{volume.form} of {volume.array}"
+    return f"{volume.form} of {volume.array}: {volume.bytes} bytes"

@@ -6,31 +6,40 @@ Refuses: arrays and axes that are not there (PO0853), control that depends on da
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import islpy as isl
 
 from polyopt.dataclass import dataclass, field, replace
-from polyopt.distribution.exchange import Exchanges
+from polyopt.distribution.exchange import Combination, Exchange, Exchanges, Transfer
 from polyopt.distribution.execution import Plan
+from polyopt.distribution.forms import Form
 from polyopt.distribution.judge import require
-from polyopt.distribution.local import storage_of
-from polyopt.distribution.mesh import Cyclic, Mesh
+from polyopt.distribution.local import Storage, Window, storage_of
+from polyopt.distribution.mesh import Cyclic, Mesh, Sign
 from polyopt.distribution.ownership import Blocks, Cut, Ownership, make_blocks
 from polyopt.distribution.phases import Phases
 from polyopt.distribution.placement import place, with_inferred
-from polyopt.distribution.steps import RankStep, written
-from polyopt.distribution.stored import keep_plan, key_of, load_plan
+from polyopt.distribution.scans import Scanned
 from polyopt.distribution.transport import TIME_LIMIT
 from polyopt.distribution.widening import in_groups
 from polyopt.errors import FrontendError, Loc, ScheduleError, UsageError
 from polyopt.ir.array import Role
-from polyopt.ir.expr import Expr
+from polyopt.ir.expr import BinaryOp, Expr
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Scop
 from polyopt.ir.source import ArrayArg
+from polyopt.runtime.fingerprint import versions
+from polyopt.runtime.store import Entry, open_store
 from polyopt.schedule.reductions import reassociated
+from polyopt.schedulefile import Call, ScheduleText, read_items
 from polyopt.targets import FpMode, Options
-from polyopt.transforms.shard import Replicate
+from polyopt.transforms.arguments import Arguments
+from polyopt.transforms.layout import Dimension, Part
+from polyopt.transforms.shard import Replicate, Shard
+from polyopt.transforms.text import STEPS
 
 Axis: TypeAlias = "int | Cyclic"
 
@@ -218,3 +227,166 @@ def _static(program: Program) -> Scop:
         f"`{program.name}` cannot be shared by ranks: {reason}",
         hint="give the part without that to a kernel of its own, and run the rest on each rank",
     )
+
+
+NAMES = ("shard", "replicate")
+
+
+@dataclass(frozen=True, slots=True)
+class RankStep:
+    """A step, and its place in the text."""
+
+    step: Shard | Replicate
+    loc: Loc
+
+
+def without_rank_steps(text: str | None) -> tuple[tuple[RankStep, ...], str | None]:
+    """Return the steps for ranks in a schedule, and what is left of it; None: nothing is.
+
+    Raises `ScheduleError` PO0321 (syntax), PO0323 (arguments), PO0329 (version, length).
+    """
+    if text is None or text == "source":
+        return (), text
+    items = read_items(text)
+    found = []
+    lines = text.split("\n")
+    for item in items:
+        if isinstance(item, Call) and item.name in NAMES:
+            known = STEPS[item.name]
+            step = known.read(Arguments(item, {}, known.example))
+            assert isinstance(step, (Shard, Replicate))
+            found.append(RankStep(step, item.loc))
+            start, line = item.loc.col - 1, lines[item.loc.line - 1]
+            blank = " " * len(item.text)
+            lines[item.loc.line - 1] = line[:start] + blank + line[start + len(item.text) :]
+    if not found:
+        return (), text
+    if len(found) == len(items):
+        return tuple(found), None
+    origin = {"origin": text.origin} if isinstance(text, ScheduleText) else {}
+    return tuple(found), ScheduleText("\n".join(lines), **origin)
+
+
+def written(
+    shard: Mapping[str, Sequence[int | Cyclic]], replicate: Sequence[str]
+) -> tuple[Shard | Replicate, ...]:
+    """Return options as steps."""
+    cuts = [
+        Shard(
+            name,
+            tuple(
+                Dimension(one.axis, Part.POINT, one.block)
+                if isinstance(one, Cyclic)
+                else Dimension(one)
+                for one in axes
+            ),
+        )
+        for name, axes in shard.items()
+    ]
+    return (*cuts, *map(Replicate, sorted(replicate)))
+
+
+KIND = "plans"
+_FILE = "plan.json"
+
+
+def key_of(exchanges: Exchanges) -> str:
+    """Return what a plan depends on: who owns and runs what, and in which phases."""
+    phases = exchanges.phases
+    own, placement = exchanges.own, phases.placement
+    facts = [versions(), own.scop, own.blocks, sorted(own.cuts.items()), own.mesh_axes, own.checks]
+    domains = {name: str(one) for name, one in placement.domains.items()}
+    return json.dumps([*map(repr, facts), repr(placement.rules), repr(phases.steps), domains])
+
+
+def load_plan(exchanges: Exchanges, key: str) -> Plan | None:
+    """Return the plan that was proven before, or None."""
+
+    def decode(entry: Entry) -> Plan:
+        try:
+            return _plan(exchanges, entry.json(_FILE))
+        except isl.Error as error:
+            raise ValueError(str(error)) from None
+
+    return open_store().load(KIND, key, decode)
+
+
+def keep_plan(plan: Plan, key: str) -> None:
+    """Write a proven plan to the cache."""
+    storage = plan.storage
+    facts = {
+        "exchanges": [
+            [
+                [_written(transfer) for transfer in exchange.transfers],
+                [_combined(one) for one in exchange.combinations],
+            ]
+            for exchange in plan.listed
+        ],
+        "windows": {
+            name: [[w.before, w.after, w.whole] for w in windows]
+            for name, windows in storage.windows.items()
+        },
+        "shared": sorted(storage.shared),
+    }
+    open_store().write(KIND, key, {_FILE: json.dumps(facts).encode()})
+
+
+def _sets(sets: Mapping[Sign, isl.Set]) -> list[object]:
+    return [[list(sign), str(one)] for sign, one in sets.items()]
+
+
+def _written(transfer: Transfer) -> list[object]:
+    one = transfer
+    sets = (_sets(one.received), _sets(one.sent))
+    return [one.array, *sets, one.form.name, one.late, [list(pair) for pair in one.halo]]
+
+
+def _combined(one: Combination) -> list[object]:
+    scan = None
+    if one.scan is not None:
+        s = one.scan
+        scan = [s.axis, str(s.written), str(s.mine), _sets(s.begun)]
+    return [one.array, one.op.name, one.form.name, scan]
+
+
+def _plan(exchanges: Exchanges, facts: object) -> Plan:
+    assert isinstance(facts, dict)
+    listed = [
+        Exchange(phase, tuple(map(_transfer, transfers)), tuple(map(_combination, combined)))
+        for phase, (transfers, combined) in zip(
+            exchanges.phases.phases, facts["exchanges"], strict=True
+        )
+    ]
+    own = exchanges.own
+    windows = {
+        name: tuple(map(_window, own.cuts[name], found)) for name, found in facts["windows"].items()
+    }
+    return Plan(exchanges, Storage(windows, frozenset(facts["shared"])), tuple(listed))
+
+
+def _set(text: str) -> isl.Set:
+    return isl.Set.read_from_str(isl.DEFAULT_CONTEXT, text)
+
+
+def _read_sets(found: list[tuple[list[int], str]]) -> dict[Sign, isl.Set]:
+    return {tuple(sign): _set(text) for sign, text in found}
+
+
+def _transfer(parts: list[Any]) -> Transfer:
+    array, received, sent, form, late, halo = parts
+    pairs = tuple((before, after) for before, after in halo)
+    return Transfer(array, _read_sets(received), _read_sets(sent), Form[form], bool(late), pairs)
+
+
+def _combination(parts: list[Any]) -> Combination:
+    array, op, form, scan = parts
+    found = None
+    if scan is not None:
+        axis, written, mine, begun = scan
+        found = Scanned(axis, _set(written), _set(mine), _read_sets(begun))
+    return Combination(array, BinaryOp[op], Form[form], found)
+
+
+def _window(cut: Cut, found: list[int]) -> Window:
+    before, after, whole = found
+    return Window(cut, before, after, bool(whole))

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from polyopt.dataclass import dataclass, field
-from polyopt.emit.dialect import C11, Dialect
 from polyopt.emit.functions.table import COVERED
 from polyopt.emit.half_precision import is_half_operation, is_rounded, widened
 from polyopt.emit.helpers import Helper, HelperKind, needed_by
 from polyopt.emit.lane_forms import (
+    C11,
     HELPER_OF,
     OF_INTEGERS,
     SMALL,
     VECTORIZED,
+    Dialect,
     all_constant,
     helper_kind,
     is_moderate,

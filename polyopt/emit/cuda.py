@@ -7,12 +7,11 @@ Refuses: loops over threads without a constant box (PO0405).
 from __future__ import annotations
 
 from polyopt.emit.gpu.async_copies import CUDA_HELPERS
-from polyopt.emit.gpu.dialect import DeviceDialect
+from polyopt.emit.gpu.dialect import CUDA_WARP, WARP_HELPERS, DeviceDialect
 from polyopt.emit.gpu.fragments import MATRIX_HELPERS
 from polyopt.emit.gpu.half_conversions import CUDA_SHORTCUTS
 from polyopt.emit.gpu.printer import emit_kernels
 from polyopt.emit.gpu.random_shortcuts import CUDA_RANDOM
-from polyopt.emit.gpu.warp_reductions import CUDA_WARP, WARP_HELPERS
 from polyopt.ir.loops import LoopFunction, Scope
 from polyopt.ir.source import DeviceSource
 from polyopt.ir.types import DType

@@ -13,13 +13,14 @@ from enum import Enum, unique
 from polyopt.dataclass import dataclass
 from polyopt.emit.c_statements import Branch, Code, Line, indented
 from polyopt.emit.cexpr import ExprPrinter
-from polyopt.emit.element_sweeps import sweeps_elements
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.regions import thread_arrays
 from polyopt.emit.work import work, work_of_one
-from polyopt.ir.expr import Const
+from polyopt.ir.expr import Const, Expr, Iter, Load, VectorLoad, sub, walk
+from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import (
     AllocateArray,
+    Assign,
     Body,
     Break,
     CallLibrary,
@@ -28,7 +29,8 @@ from polyopt.ir.loops import (
     LoopKind,
     While,
 )
-from polyopt.ir.nodes import all_nodes, unrepeated_nodes
+from polyopt.ir.names import has_iterator
+from polyopt.ir.nodes import all_nodes, own_expressions, unrepeated_nodes
 from polyopt.never import assert_never
 
 STATUS = "po_status"
@@ -167,3 +169,44 @@ def _is_serial(loop: For) -> bool:
     if any(isinstance(node, Break) for node in own) or thread_arrays((loop,)):
         return False
     return not any(isinstance(n, AllocateArray | CallLibrary) for n in all_nodes(loop.body))
+
+
+def sweeps_elements(loop: For) -> bool:
+    """Tell whether no iteration of the nests in `loop` meets the elements of another one."""
+    return _is_sweep(loop.body, (loop,))
+
+
+def _is_sweep(body: Body, levels: tuple[For, ...]) -> bool:
+    nodes = list(unrepeated_nodes(body))
+    loops = [node for node in nodes if isinstance(node, For)]
+    if loops:
+        return all(_is_sweep(loop.body, (*levels, loop)) for loop in loops)
+    values = [expr for node in nodes for expr in own_expressions(node)]
+    values += [node.target for node in nodes if isinstance(node, Assign)]
+    return any(
+        _tells_apart(part.index, levels)
+        for value in values
+        for part in walk(value)
+        if isinstance(part, Load | VectorLoad)
+    )
+
+
+def _tells_apart(index: tuple[Expr, ...], levels: tuple[For, ...]) -> bool:
+    """Tell whether subscripts differ between any two iterations of all loops of unknown length.
+
+    Each subscript has one of their iterators at most.  The number of a tile is told by what runs
+    from a multiple of it on.
+    """
+    lengths = {loop.iter: normalize(sub(loop.upper, loop.lower)) for loop in levels}
+    long = {name for name, length in lengths.items() if not isinstance(length, Const)}
+    told: set[str] = set()
+    for part in index:
+        used = {name for name in long if has_iterator(part, {name})}
+        if len(used) > 1:
+            return False
+        told |= used
+    for loop in reversed(levels):
+        if loop.iter in told:
+            terms = linear(loop.lower).terms
+            told |= {atom.name for atom, c in terms if isinstance(atom, Iter) and abs(c) > 1}
+    return long <= told

@@ -7,18 +7,19 @@ Refuses: programs of devices (PO0640), names that files would share (PO0643), an
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from polyopt import __version__
-from polyopt.artefact import SUFFIX, artefact_text, text_for_readers
+from polyopt.artefact import SUFFIX, artefact_text, digest_of, text_for_readers
 from polyopt.dataclass import dataclass
 from polyopt.emit.names import ENTRY_PREFIX
 from polyopt.errors import UsageError
 from polyopt.exporting.cuda import cuda_source
-from polyopt.exporting.package import command_line, package_files
-from polyopt.exporting.program import main_text, result_prefixes, runner_files
+from polyopt.exporting.describing import described
+from polyopt.exporting.program import RUNNER, main_text, result_prefixes, runner_files
 from polyopt.ir.host import Emitted
 from polyopt.ir.program import Program
 from polyopt.ir.record import RecordError
@@ -28,6 +29,7 @@ from polyopt.schedulefile import HEADER
 
 if TYPE_CHECKING:
     from polyopt.pipeline import Compilation
+
 
 _TITLE = f"{HEADER}\n# {{}}: steps on the order of the source"
 
@@ -141,3 +143,202 @@ def _require_names(name: str, sources: Mapping[str, Source]) -> None:
                 f"the argument `{clash}` of `{stem}` has the name that its result has in files",
                 hint=f"rename the argument `{clash}`",
             )
+
+
+FORMAT = "polyopt-package 2"
+_C_FLAGS = ["-O3", "-ffp-contract=off", "-fwrapv"]
+
+
+def package_files(
+    kernels: Mapping[str, Source],
+    name: str,
+    stem: str,
+    files: Mapping[str, str],
+    *,
+    has_program: bool = False,
+) -> dict[str, str]:
+    """Return further files of the package `name` whose files so far are `files`.
+
+    `kernels` are by the stem of their files, `stem` is that of the package's own; `has_program`:
+    the package has a program that calls its kernels.
+    """
+    openmp = any(source.openmp for source in kernels.values())
+    sources = kernel_sources(kernels)
+    program = program_sources(stem) if has_program else ()
+    headers = [f"{one}.h" for one in kernels]
+    made = {"CMakeLists.txt": _cuda_project(name, [*sources, *program])}
+    if not _is_cuda(kernels):
+        made = _c_files(name, sources, headers, program, openmp=openmp)
+    manifest = f"{stem}.manifest.json"
+    return {**made, manifest: _manifest(kernels, name, {**files, **made})}
+
+
+def _is_cuda(kernels: Mapping[str, Source]) -> bool:
+    return any(source.language == "cuda" for source in kernels.values())
+
+
+def kernel_sources(kernels: Mapping[str, Source]) -> list[str]:
+    """Return the names of the files with the kernels' entries."""
+    return [
+        f"{stem}{'_host.cu' if one.language == 'cuda' else '.c'}" for stem, one in kernels.items()
+    ]
+
+
+def _c_files(
+    name: str,
+    sources: Sequence[str],
+    headers: Sequence[str],
+    program: Sequence[str],
+    *,
+    openmp: bool,
+) -> dict[str, str]:
+    return {
+        f"{name}.pc": _pkg_config(name, sources),
+        f"{name}Config.cmake": _cmake_config(name, sources, openmp=openmp),
+        "CMakeLists.txt": _cmake_project(name, headers, program),
+    }
+
+
+def program_sources(stem: str) -> tuple[str, ...]:
+    """Return the names of the sources of the package's program."""
+    return (f"{stem}_main.c", *RUNNER)
+
+
+def command_line(kernels: Mapping[str, Source], stem: str) -> str:
+    """Return the one command that builds the program, for the processor that it is given on."""
+    threads = ["-fopenmp"] if any(source.openmp for source in kernels.values()) else []
+    sources = [*kernel_sources(kernels), *program_sources(stem)]
+    if _is_cuda(kernels):
+        return " ".join([_NVCC, *sources, "-o", stem])
+    words = ["cc -std=c11 -O3 -march=native -ffp-contract=off -fwrapv", *threads, *sources]
+    return " ".join([*words, "-o", stem, "-lm"])
+
+
+_NVCC = "nvcc -std=c++17 -O3 -arch=native --fmad=false"
+"""The compiler of CUDA, which rounds products and sums as the kernels' proof has it."""
+
+
+def _cuda_project(name: str, sources: Sequence[str]) -> str:
+    return f"""\
+# Builds the program {name}, for the device of this machine.
+cmake_minimum_required(VERSION 3.24)
+project({name} LANGUAGES C CUDA)
+if(NOT CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES native)
+endif()
+add_executable({name} {_in_folder(sources)})
+target_compile_options({name} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false>)
+set_target_properties({name} PROPERTIES C_STANDARD 11 CUDA_STANDARD 17)
+"""
+
+
+def _pkg_config(name: str, sources: Sequence[str]) -> str:
+    return f"""\
+# A package of sources.  A program with the kernel in it, threads by -fopenmp:
+#   cc -O3 -march=native -fopenmp main.c $(pkg-config --variable=sources {name}) \\
+#      $(pkg-config --cflags --libs {name})
+prefix=${{pcfiledir}}
+sources={" ".join(f"${{prefix}}/{_quoted(source)}" for source in sources)}
+
+Name: {name}
+Description: kernel {name}, generated by polyopt, as C source
+Version: 0
+Cflags: -I${{prefix}}
+Libs: -lm
+"""
+
+
+def _quoted(name: str) -> str:
+    return re.sub(r"[^\w.+-]", lambda match: "\\" + match[0], name)
+
+
+def _in_folder(names: Sequence[str]) -> str:
+    return " ".join(f'"${{CMAKE_CURRENT_LIST_DIR}}/{name}"' for name in names)
+
+
+def _cmake_config(name: str, sources: Sequence[str], *, openmp: bool) -> str:
+    threads = f"""
+if({name}_OPENMP)
+  find_package(OpenMP QUIET COMPONENTS C)
+  if(OpenMP_C_FOUND)
+    target_compile_options({name} PRIVATE ${{OpenMP_C_FLAGS}})
+    target_link_libraries({name} PUBLIC ${{OpenMP_C_LIBRARIES}})
+  endif()
+endif()
+"""
+    option = f'option({name}_OPENMP "Run {name} on several threads" ON)\n'
+    return f"""\
+# Defines the library {name}::{name}, built from source:
+#   find_package({name} CONFIG REQUIRED PATHS this-directory)
+#   target_link_libraries(program PRIVATE {name}::{name})
+if(TARGET {name}::{name})
+  return()
+endif()
+set({name}_ARCH "native" CACHE STRING "Processor to build {name} for, as in -march; may be empty")
+{option if openmp else ""}\
+add_library({name} {_in_folder(sources)})
+add_library({name}::{name} ALIAS {name})
+set_target_properties({name} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON
+  POSITION_INDEPENDENT_CODE ON)
+target_include_directories({name} INTERFACE "$<BUILD_INTERFACE:${{CMAKE_CURRENT_LIST_DIR}}>")
+target_compile_options({name} PRIVATE -O3 -ffp-contract=off -fwrapv)
+if({name}_ARCH AND NOT CMAKE_CROSSCOMPILING)
+  target_compile_options({name} PRIVATE "-march=${{{name}_ARCH}}")
+endif()
+if(UNIX)
+  target_link_libraries({name} PUBLIC m)
+endif()
+{threads if openmp else ""}"""
+
+
+def _cmake_project(name: str, headers: Sequence[str], program: Sequence[str]) -> str:
+    runs = f"""\
+if(CMAKE_SOURCE_DIR STREQUAL CMAKE_CURRENT_SOURCE_DIR)
+  add_executable({name}_program {_in_folder(program)})
+  set_target_properties({name}_program PROPERTIES OUTPUT_NAME {name} C_STANDARD 11)
+  target_compile_options({name}_program PRIVATE -O3)
+  target_link_libraries({name}_program PRIVATE {name})
+  install(TARGETS {name}_program RUNTIME DESTINATION ${{CMAKE_INSTALL_BINDIR}})
+endif()
+"""
+    return f"""\
+# Alone, or in a project by add_subdirectory(); `cmake --install` installs library and header.
+cmake_minimum_required(VERSION 3.13)
+project({name} LANGUAGES C)
+include("${{CMAKE_CURRENT_LIST_DIR}}/{name}Config.cmake")
+include(GNUInstallDirs)
+install(TARGETS {name} EXPORT {name} ARCHIVE DESTINATION ${{CMAKE_INSTALL_LIBDIR}}
+  LIBRARY DESTINATION ${{CMAKE_INSTALL_LIBDIR}} RUNTIME DESTINATION ${{CMAKE_INSTALL_BINDIR}}
+  INCLUDES DESTINATION ${{CMAKE_INSTALL_INCLUDEDIR}})
+install(FILES {_in_folder(headers)} DESTINATION ${{CMAKE_INSTALL_INCLUDEDIR}})
+install(EXPORT {name} NAMESPACE {name}:: FILE {name}Config.cmake
+  DESTINATION ${{CMAKE_INSTALL_LIBDIR}}/cmake/{name})
+{runs if program else ""}"""
+
+
+def _manifest(kernels: Mapping[str, Source], name: str, files: Mapping[str, str]) -> str:
+    """Return what the package is, for programs: kernels, flags, digests of its files."""
+    digests = {file: digest_of(text) for file, text in sorted(files.items())}
+    prefixes = result_prefixes(kernels)
+    record = {
+        "format": FORMAT,
+        "name": name,
+        "polyopt": __version__,
+        "language": next(iter(kernels.values())).language,
+        "standard": "c++17" if _is_cuda(kernels) else "c11",
+        "openmp": any(source.openmp for source in kernels.values()),
+        "flags": _NVCC.split()[1:] if _is_cuda(kernels) else _C_FLAGS,
+        "libraries": [] if _is_cuda(kernels) else ["m"],
+        "kernels": [
+            {
+                "function": source.signature.name,
+                "entry": source.entry,
+                "file": file,
+                "certificate": digests.get(stem + SUFFIX),
+                **described(source, prefixes[stem]),
+            }
+            for (stem, source), file in zip(kernels.items(), kernel_sources(kernels), strict=True)
+        ],
+        "files": digests,
+    }
+    return json.dumps(record, indent=2) + "\n"

@@ -20,8 +20,7 @@ import islpy as isl
 from polyopt.dataclass import dataclass, field
 from polyopt.errors import BudgetError, InternalError, PolyoptError
 from polyopt.ir.clock import BLOCK, NEVER, Block, checkpoint, now, out_of_time
-from polyopt.ir.interruption import deliver, stopping
-from polyopt.ir.stopwatch import Stopwatch, make_stopwatch
+from polyopt.ir.interruption import Stopwatch, deliver, make_stopwatch, stopping
 
 SLOWEST = 500_000
 """isl operations a second without a stopwatch: hard inputs take longer, most ten times less."""

@@ -56,9 +56,8 @@ from polyopt.ir.loops import (
 )
 from polyopt.ir.names import reads, symbols
 from polyopt.ir.nodes import all_nodes, own_expressions
-from polyopt.ir.scop import Array, Role
+from polyopt.ir.scop import Array, Role, SizeFacts
 from polyopt.ir.showing import show
-from polyopt.ir.sizes import SizeFacts
 from polyopt.ir.types import DType, Kind
 from polyopt.proof import integer_ranges
 from polyopt.proof.affine import Frame, NotAffine

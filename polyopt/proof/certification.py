@@ -25,7 +25,7 @@ from polyopt.proof.accesses import Copies, Tagged, Unproven, instance_accesses
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.bounds import check_bounds
 from polyopt.proof.certificate import Certificate, Claim, ClaimKind, Verdict
-from polyopt.proof.chunks import without_chunks
+from polyopt.proof.chunks import without_chunks, without_versions
 from polyopt.proof.declarations import check_declarations, scalars_of
 from polyopt.proof.forms import check_forms
 from polyopt.proof.forward_substitution import substitute_operands
@@ -33,7 +33,6 @@ from polyopt.proof.groups import groups_of
 from polyopt.proof.instances import PlacedRun, check_instances, place_runs
 from polyopt.proof.kernels import check_kernels, has_kernels, without_kernels
 from polyopt.proof.lanes import one_lane, without_extrema
-from polyopt.proof.loop_versions import without_versions
 from polyopt.proof.naming import unhidden
 from polyopt.proof.order import check_order
 from polyopt.proof.partial import mentioned, without_partial_results

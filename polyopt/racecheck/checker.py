@@ -17,8 +17,17 @@ from polyopt.errors import ToolchainError
 from polyopt.ir.source import Source
 from polyopt.never import assert_never
 from polyopt.racecheck.jobs import read_result, write_job
-from polyopt.racecheck.library import build_checked, build_run_time, places
-from polyopt.racecheck.races import Cell, Level, Place, Race, RaceKind, Touch
+from polyopt.racecheck.library import (
+    Cell,
+    Level,
+    Place,
+    Race,
+    RaceKind,
+    Touch,
+    build_checked,
+    build_run_time,
+    places,
+)
 from polyopt.racecheck.worker import Workshop
 
 _GIVEN_UP = 86  # status of a child whose run time cannot go on

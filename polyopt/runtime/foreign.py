@@ -21,9 +21,8 @@ from polyopt.ir.types import DType
 from polyopt.never import assert_never
 from polyopt.runtime.check import Bound, check_call
 from polyopt.runtime.process import join
-from polyopt.runtime.results import results_of, trimmed
+from polyopt.runtime.results import NO_MEMORY, Support, results_of, trimmed
 from polyopt.runtime.sharing import address
-from polyopt.runtime.support import NO_MEMORY, Support
 from polyopt.runtime.values import AnyArray
 
 

@@ -5,13 +5,18 @@ In: a signature, arrays by their names in the Scop, the caller's values.  Out: w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
 
+import numpy as np
+
+from polyopt.dataclass import dataclass
+from polyopt.errors import BudgetError, InternalError, kernel_fault
+from polyopt.ir.library import call_library
 from polyopt.ir.source import ArrayArg, Result, ResultKind, Signature
+from polyopt.ir.types import DType
 from polyopt.never import assert_never
-from polyopt.runtime.support import Support
-from polyopt.runtime.values import AnyArray
+from polyopt.runtime.values import AnyArray, array_at
 
 
 def trimmed(
@@ -54,3 +59,73 @@ def _result(
             raise AssertionError(f"no argument {result.array}")
         case _:
             assert_never(result.kind)
+
+
+NO_MEMORY = 1
+FIRST_FAULT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """The functions that the call wrapper of one kernel calls."""
+
+    signature: Signature
+
+    def fail(self, status: int) -> NoReturn:
+        """Raise the error that a kernel's status stands for."""
+        if status == NO_MEMORY:
+            raise BudgetError(
+                "PO0702",
+                f"there is not enough memory for `{self.signature.name}`'s temporaries and results",
+                hint="use smaller arrays",
+            )
+        number = status - FIRST_FAULT
+        if not 0 <= number < len(self.signature.faults):
+            raise InternalError("PO0904", f"`{self.signature.name}` ended with status {status}")
+        fault = self.signature.faults[number]
+        raise kernel_fault(fault.code, fault.message, loc=fault.loc, hint=fault.hint)
+
+    def library(self, site: int, addresses: Sequence[int], extents: Sequence[int]) -> None:
+        """Call library function `site` on the arrays at `addresses`."""
+        try:
+            self._library(site, addresses, extents)
+        except BaseException as error:
+            _forget_frames(error)
+            raise error from None
+
+    def _library(self, site: int, addresses: Sequence[int], extents: Sequence[int]) -> None:
+        call = self.signature.library[site]
+        arrays: list[AnyArray] = []
+        first = 0
+        for address, (dtype, rank) in zip(addresses, (*call.inputs, *call.outputs), strict=True):
+            arrays.append(_array_at(address, dtype, tuple(extents[first : first + rank])))
+            first += rank
+        given = len(call.inputs)
+        call_library(call, arrays[:given], arrays[given:])
+
+    def trim(self, array: AnyArray, length: int, axis: int) -> AnyArray:
+        """Return the first `length` entries of dimension `axis` of an array that the call made."""
+        extent = array.shape[axis]
+        if not 0 <= length <= extent:
+            raise InternalError(
+                "PO0904", f"`{self.signature.name}` made {length} of {extent} entries"
+            )
+        if axis:
+            part: AnyArray = array[(slice(None),) * axis + (slice(length),)].copy()
+            return part
+        array.resize((length, *array.shape[1:]), refcheck=False)
+        return array
+
+
+def _array_at(address: int, dtype: DType, shape: tuple[int, ...]) -> AnyArray:
+    return np.empty(shape, dtype.numpy) if 0 in shape else array_at(address, dtype.numpy, shape)
+
+
+def _forget_frames(error: BaseException) -> None:
+    """Drop the frames below: their variables see memory that is given back when the kernel ends."""
+    found: BaseException | None = error
+    seen: set[int] = set()
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        found.__traceback__ = None
+        found = found.__cause__ or found.__context__

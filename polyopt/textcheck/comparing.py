@@ -47,8 +47,8 @@ from polyopt.ir.loops import (
     Space,
 )  # fmt: skip
 from polyopt.ir.types import DType
-from polyopt.textcheck.nest import Function
 from polyopt.textcheck.reading import functions_of
+from polyopt.textcheck.scope import Function
 from polyopt.textcheck.tokens import without_hints
 
 if TYPE_CHECKING:

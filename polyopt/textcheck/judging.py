@@ -26,8 +26,8 @@ from polyopt.ir.affine import (
 from polyopt.ir.expr import Compare, CompareOp, Expr, Iter, Param, integer, walk
 from polyopt.report.findings import Finding, Verdict
 from polyopt.report.findings import Place as Shown
-from polyopt.textcheck.nest import Access, Arithmetic, Function, Loop, Place
 from polyopt.textcheck.reading import functions_of
+from polyopt.textcheck.scope import Access, Arithmetic, Function, Loop, Place
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -13,7 +13,6 @@ from polyopt.dataclass import dataclass, field
 from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Iter, Param, Unary, UnaryOp
 from polyopt.ir.expr import integer as number
 from polyopt.ir.types import DType
-from polyopt.textcheck.nest import Access, Arithmetic, Function, Loop, Place, Width
 from polyopt.textcheck.pragmas import (
     IGNORED,
     PARALLEL,
@@ -27,8 +26,22 @@ from polyopt.textcheck.pragmas import (
     reductions_of,
     walk,
 )
-from polyopt.textcheck.scope import Integers, Known, Memory, Unread, part, text_of
-from polyopt.textcheck.types import declared, width_of
+from polyopt.textcheck.scope import (
+    Access,
+    Arithmetic,
+    Function,
+    Integers,
+    Known,
+    Loop,
+    Memory,
+    Place,
+    Unread,
+    Width,
+    declared,
+    part,
+    text_of,
+    width_of,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -23,11 +23,169 @@ from polyopt.ir.expr import (
     integer,
 )
 from polyopt.ir.types import DType
-from polyopt.textcheck.nest import INT, Width
-from polyopt.textcheck.types import common, width_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """An integer type of C."""
+
+    bits: int
+    signed: bool = True
+
+    @property
+    def least(self) -> int:
+        """The least number."""
+        return -(1 << (self.bits - 1)) if self.signed else 0
+
+    @property
+    def most(self) -> int:
+        """The greatest number."""
+        return (1 << (self.bits - self.signed)) - 1
+
+
+INT, LONG = Width(32), Width(64)
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A loop; `conditions` hold of the iterator in the body, which goes up or down by `step`.
+
+    `shared_out`: iterations may run at the same time, but for the names in `private`; `lanes`: as
+    lanes of a vector.  `reductions` are the operators of variables that are combined at the end.
+    """
+
+    iter: str
+    conditions: tuple[Expr, ...]
+    step: int
+    shared_out: bool
+    lanes: bool
+    private: frozenset[str]
+    node: Node
+    reductions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where code runs: loops, outermost first, and conditions; `exact` if wherever they hold."""
+
+    loops: tuple[Loop, ...]
+    conditions: tuple[Expr, ...]
+    exact: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Access:
+    """An element that is read or written; `index` is None where it is not known.
+
+    `depth`: loops around the declaration of the array.  `guard` names what excludes others.
+    """
+
+    array: str
+    index: tuple[Expr, ...] | None
+    is_write: bool
+    depth: int
+    guard: str
+    place: Place
+    node: Node
+
+
+@dataclass(frozen=True, eq=False)
+class Arithmetic:
+    """An integer operation, and the type that its result has to fit."""
+
+    value: Expr
+    width: Width
+    place: Place
+    node: Node
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """What a function does; `unread` are pieces that nothing is known of, and why.
+
+    `calls` are the functions of the file that are read where they are called.
+    """
+
+    name: str
+    params: dict[str, Width]
+    extents: dict[str, tuple[Expr | None, ...]]
+    accesses: tuple[Access, ...]
+    arithmetic: tuple[Arithmetic, ...]
+    unread: tuple[tuple[Node, str], ...]
+    calls: frozenset[str]
+    node: Node
+
+
+_NAMED = {
+    "int8_t": Width(8), "int16_t": Width(16), "int32_t": INT, "int64_t": LONG,
+    "uint8_t": Width(8, False), "uint16_t": Width(16, False), "uint32_t": Width(32, False),
+    "uint64_t": Width(64, False), "size_t": Width(64, False), "ptrdiff_t": LONG,
+    "ssize_t": LONG, "intptr_t": LONG, "uintptr_t": Width(64, False), "char": Width(8),
+    "bool": Width(8, False), "_Bool": Width(8, False),
+}  # fmt: skip
+_REALS = frozenset(("float", "double", "_Float16", "complex", "_Complex"))
+
+
+def width_of(words: list[str]) -> Width | None:
+    """Return the integer type that the words of a declaration name; None for others."""
+    if _REALS & set(words):
+        return None
+    for word in words:
+        if word in _NAMED and not {"unsigned", "signed"} & set(words):
+            return _NAMED[word]
+    if not {"int", "long", "short", "char", "unsigned", "signed"} & set(words):
+        return None
+    bits = 64 if "long" in words else 16 if "short" in words else 8 if "char" in words else 32
+    return Width(bits, "unsigned" not in words)
+
+
+def common(one: Width, two: Width) -> Width:
+    """Return the type that an operation of two types computes in (C11 6.3.1.8)."""
+    bits = max(32, one.bits, two.bits)
+    return Width(bits, all(w.signed or w.bits < bits for w in (one, two)))
+
+
+@dataclass(frozen=True, eq=False)
+class Declared:
+    """A declarator: `dims` are nodes of extents, None where there is none."""
+
+    name: str
+    dims: tuple[Node | None, ...]
+    value: Node | None
+    node: Node
+
+
+def declared(node: Node, value: Node | None = None) -> Declared | None:
+    """Return what a declarator declares; None for what is neither a number nor an array."""
+    dims: list[Node | None] = []
+    while True:
+        match node.type:
+            case "init_declarator":
+                value = node.child_by_field_name("value")
+                node = _inner(node)
+            case "array_declarator":
+                size = node.child_by_field_name("size")
+                dims.insert(0, size)
+                node = _inner(node)
+            case "pointer_declarator":
+                dims.insert(0, None)
+                node = _inner(node)
+            case "parenthesized_declarator":
+                node = next(child for child in node.named_children)
+            case "identifier":
+                assert node.text is not None
+                return Declared(node.text.decode(), tuple(dims), value, node)
+            case _:
+                return None
+
+
+def _inner(node: Node) -> Node:
+    found = node.child_by_field_name("declarator")
+    assert found is not None
+    return found
 
 
 class Unread(Exception):

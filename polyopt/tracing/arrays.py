@@ -16,11 +16,11 @@ import numpy as np
 from polyopt.errors import FrontendError, boundary
 from polyopt.frontend.numpy.table import METHODS
 from polyopt.frontend.syntax.annotations import Annotation
-from polyopt.tracing import broadcasting, recording
+from polyopt.tracing import recording
 from polyopt.tracing.nodes import BINARY, COMPARE, MOVES, Array, Captured, Node, Operator, mapped
 from polyopt.tracing.places import here, refuse
 from polyopt.tracing.sizes import Extent, Shape, Size, is_extent, is_polynomial, times
-from polyopt.tracing.subscripting import is_plain
+from polyopt.tracing.subscripting import broadcast, is_plain, show
 
 _MATMUL = Operator("@", operator.matmul)
 
@@ -77,7 +77,7 @@ class LazyArray:
         return times(self.size, self.itemsize)
 
     def __repr__(self) -> str:
-        return f"<LazyArray {broadcasting.show(self.shape)} {self.dtype}>"
+        return f"<LazyArray {show(self.shape)} {self.dtype}>"
 
     def __len__(self) -> int:
         if not self.shape:
@@ -232,8 +232,8 @@ class LazyArray:
         if not np.can_cast(found.dtype, self.dtype, "same_kind"):
             refuse("PO0144", f"`{op.text}=` gives {found.dtype}, not to be put into {self.dtype}",
                    hint=f"write `x = x {op.text} y`, or convert with `.astype`")  # fmt: skip
-        if broadcasting.broadcast(self.shape, found.shape) != self.shape:
-            refuse("PO0140", f"`{op.text}=` gives shape {broadcasting.show(found.shape)}")
+        if broadcast(self.shape, found.shape) != self.shape:
+            refuse("PO0140", f"`{op.text}=` gives shape {show(found.shape)}")
         self._check_store()
         node = found._node
         self._replace(node if found.dtype == self.dtype else recording.astype(node, self.dtype))

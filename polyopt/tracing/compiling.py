@@ -18,13 +18,13 @@ from polyopt.errors import ArgumentError, boundary
 from polyopt.ir.types import dtype_of
 from polyopt.runtime.values import array_of, type_name
 from polyopt.tracing.arrays import LazyArray
-from polyopt.tracing.broadcasting import show
 from polyopt.tracing.declaring import as_lazy
 from polyopt.tracing.nodes import Node, Placeholder, reachable
 from polyopt.tracing.places import refuse
 from polyopt.tracing.program import told
 from polyopt.tracing.sizes import Extent, Size, value_of
 from polyopt.tracing.stages import Graph, Stage, build
+from polyopt.tracing.subscripting import show
 
 
 class CompiledGraph:

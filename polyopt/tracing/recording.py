@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from polyopt.ir.types import DType
-from polyopt.tracing import broadcasting
 from polyopt.tracing.nodes import (
     Array,
     Call,
@@ -30,7 +29,7 @@ from polyopt.tracing.nodes import (
 from polyopt.tracing.places import here, refuse
 from polyopt.tracing.reading import Found, results
 from polyopt.tracing.sizes import Shape, Size, Unknown, atom
-from polyopt.tracing.subscripting import selected
+from polyopt.tracing.subscripting import broadcast, selected, shape_of, show
 
 _INT = np.dtype(np.int64)
 
@@ -123,7 +122,7 @@ def subscript(node: Node, key: object) -> Node:
         hint = "select by the mask first, then by the rest"
         refuse("PO0140", "a mask together with other subscripts", hint=hint)
     rest = node.shape[len(mask.shape) :]
-    broadcasting.broadcast(node.shape[: len(mask.shape)], mask.shape)
+    broadcast(node.shape[: len(mask.shape)], mask.shape)
     return _made(Subscript(), (node, mask), Found((None, *rest), node.dtype))
 
 
@@ -131,7 +130,7 @@ def store(node: Node, key: object, value: object) -> Node:
     """Return a copy of `node` with `value` at `key`."""
     target = selected(node.shape, key)
     if target is not None:
-        _require_fits(target, broadcasting.shape_of(value))
+        _require_fits(target, shape_of(value))
     if node.dtype.kind != "c" and any(map(_is_complex, leaves(value))):
         hint = "take `.real`"
         refuse("PO0144", f"complex values do not go into an array of {node.dtype}", hint=hint)
@@ -150,9 +149,9 @@ def _require_fits(target: Shape, given: Shape) -> None:
     for extent, room in zip(reversed(given), reversed(target), strict=False):
         fits = fits and (extent == 1 or room != 1)
     if not fits:
-        shown = f"{broadcasting.show(given)} do not fit {broadcasting.show(target)}"
+        shown = f"{show(given)} do not fit {show(target)}"
         refuse("PO0140", f"values of shape {shown}")
-    broadcasting.broadcast(target, given)
+    broadcast(target, given)
 
 
 def astype(node: Node, dtype: object) -> Node:

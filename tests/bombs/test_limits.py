@@ -7,7 +7,7 @@ import pytest
 from polyopt import pipeline
 from polyopt.errors import BudgetError
 from polyopt.ir.budget import query
-from polyopt.ir.stopwatch import make_stopwatch
+from polyopt.ir.interruption import make_stopwatch
 from polyopt.proof import Certificate
 from polyopt.proving import Proven
 from polyopt.schedule import schedule

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from polyopt.cli.bisecting import Outcome, Search, Trial, prefix_text, run_prefix, search
-from polyopt.cli.trial import Request
+from polyopt.cli.bisecting import Outcome, Request, Search, Trial, prefix_text, run_prefix, search
 from polyopt.numerics.compare import compare
 from polyopt.transforms.text import read_steps
 

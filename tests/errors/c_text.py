@@ -8,9 +8,9 @@ import tempfile
 from pathlib import Path
 
 from polyopt.cregion.compiling import compile_region
+from polyopt.cregion.declarations import find_regions
 from polyopt.cregion.function import translate
 from polyopt.cregion.preprocessing import preprocess
-from polyopt.cregion.regions import find_regions
 from polyopt.cregion.syntax import parse_unit
 from polyopt.machine import Machine
 from polyopt.targets import Options

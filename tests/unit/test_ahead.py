@@ -14,7 +14,7 @@ import polyopt as po
 from polyopt import proving
 from polyopt.errors import BudgetError
 from polyopt.runtime import build
-from polyopt.runtime.caller import caller_for
+from polyopt.runtime.library import caller_for
 from polyopt.runtime.store import open_store
 from polyopt.runtime.toolchain import find_compiler
 

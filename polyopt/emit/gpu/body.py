@@ -15,7 +15,6 @@ from polyopt.emit.banner import plain
 from polyopt.emit.c_statements import Branch, Code, Compound, Line, Pragma, identifiers
 from polyopt.emit.early_exits import Block
 from polyopt.emit.gpu.async_copies import copy_text, group_text
-from polyopt.emit.gpu.atomics import atomic_text
 from polyopt.emit.gpu.bound_tests import all_of, ranges_inside, tests_below, without_quotient
 from polyopt.emit.gpu.declarations import KernelDeclarations
 from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter, Storage
@@ -23,7 +22,7 @@ from polyopt.emit.gpu.fragments import TilePrinter
 from polyopt.emit.gpu.loop_work import MOST_WORK, is_constant_from, trips_of, work_of
 from polyopt.emit.gpu.nests import Unbounded, thread_nest
 from polyopt.emit.gpu.printed import Constant, Printed, declared, joined, with_limits
-from polyopt.emit.gpu.private_copies import PrivateCopy
+from polyopt.emit.gpu.private_copies import PrivateCopy, atomic_text
 from polyopt.emit.gpu.reduction_printer import ReductionPrinter
 from polyopt.emit.gpu.scan_printer import ScanPrinter
 from polyopt.emit.gpu.thread_iterators import IteratorValue, distribute_nest, iterator_value

@@ -12,15 +12,18 @@ from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.gpu.complex import complex_text
 from polyopt.emit.gpu.declarations import KernelDeclarations, Limit
-from polyopt.emit.gpu.overflow import may_overflow
 from polyopt.emit.gpu.swizzle import swizzled_column
 from polyopt.emit.half_precision import is_half_operation
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.operators import AND, ATOM, BIT_AND, BIT_OR, RELATION, SHIFT, UNARY
+from polyopt.emit.ranges import Ranges
 from polyopt.ir.array import Array
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
+    Broadcast,
+    Call,
+    Cast,
     Compare,
     CompareOp,
     Const,
@@ -29,8 +32,10 @@ from polyopt.ir.expr import (
     Load,
     Param,
     Select,
+    Symbol,
     Unary,
     UnaryOp,
+    VectorLoad,
     add,
     integer,
     loads,
@@ -43,7 +48,9 @@ from polyopt.ir.expr import (
 from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.loops import Space
 from polyopt.ir.names import depends_on_data
+from polyopt.ir.source import LARGEST_SIZE
 from polyopt.ir.types import DType, Kind
+from polyopt.never import assert_never
 
 INT_MOST = 2**31 - 1
 NEAR = 1024
@@ -338,3 +345,75 @@ class KernelPrinter(ExprPrinter):
                 return self.dialect.literal(left, wide=True)
             return f"({self.dialect.type_name(DType.INT64)}){self.text(left, UNARY)}"
         return self.text(left, level)
+
+
+_INDEX = 4 * LARGEST_SIZE
+"""No size, and no iterator, is further from 0."""
+
+
+def largest(dtype: DType) -> int:
+    """Return the largest number of an integer type."""
+    if dtype is DType.BOOL:
+        return 1
+    return int(2 ** (8 * dtype.size - (dtype.kind is Kind.SIGNED)) - 1)
+
+
+def may_overflow(expr: Binary | Unary, ranges: Ranges) -> bool:
+    """Tell whether a sum, a product or a negation may leave its type."""
+    match expr:
+        case Binary():
+            size = _together(expr, ranges)
+        case Unary():
+            size = magnitude_bound(expr.operand, ranges) + 1
+        case _:
+            assert_never(expr)
+    return size > largest(expr.dtype)
+
+
+def _together(expr: Binary, ranges: Ranges) -> int:
+    left, right = magnitude_bound(expr.left, ranges), magnitude_bound(expr.right, ranges)
+    match expr.op:
+        case BinaryOp.ADD | BinaryOp.SUB:
+            return left + right
+        case BinaryOp.MUL:
+            return left * right
+        case BinaryOp.SHL:
+            return left << min(right, 64)
+        case BinaryOp.MIN | BinaryOp.MAX:
+            return max(left, right)
+        case BinaryOp.FLOORDIV | BinaryOp.SHR:
+            return left + 1
+        case BinaryOp.MOD:
+            return right
+        case _:
+            return largest(expr.dtype) + 1
+
+
+def magnitude_bound(expr: Expr, ranges: Ranges) -> int:
+    """Return an upper bound of the magnitude of the integer expression `expr`.
+
+    The least number of a signed type counts as its largest, so that its negation is detected.
+    """
+    if not (expr.dtype.is_integer or expr.dtype is DType.BOOL):
+        return largest(DType.UINT64)
+    most = largest(expr.dtype)
+    match expr:
+        case Const(value=value):
+            return abs(int(value.real))
+        case Iter() | Param():
+            low, high = ranges.least(expr), ranges.most(expr)
+            if low is None or high is None:
+                return _INDEX
+            return min(_INDEX, max(abs(low), abs(high)))
+        case Cast():
+            return min(most, magnitude_bound(expr.operand, ranges))
+        case Binary():
+            return min(most, _together(expr, ranges))
+        case Unary():
+            return min(most, magnitude_bound(expr.operand, ranges) + 1)
+        case Select():
+            return max(magnitude_bound(expr.then, ranges), magnitude_bound(expr.otherwise, ranges))
+        case Load() | Symbol() | Call() | Compare() | VectorLoad() | Broadcast():
+            return most
+        case _:
+            assert_never(expr)

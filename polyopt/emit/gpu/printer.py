@@ -18,8 +18,7 @@ from polyopt.emit.gpu.complex import complex_definitions
 from polyopt.emit.gpu.declarations import KernelDeclarations
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.expressions import KernelPrinter
-from polyopt.emit.gpu.frame import KernelFrame, make_frame
-from polyopt.emit.gpu.grid_printer import make_grid
+from polyopt.emit.gpu.grid_printer import KernelFrame, make_frame, make_grid
 from polyopt.emit.gpu.half_conversions import with_shortcut
 from polyopt.emit.gpu.printed import with_limits
 from polyopt.emit.gpu.private_copies import private_copies_of

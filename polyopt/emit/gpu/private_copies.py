@@ -6,15 +6,19 @@ initialization with the neutral element and the atomic combination, where the co
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.c_statements import Branch, Code, Compound, Line
-from polyopt.emit.gpu.atomics import atomic_text
 from polyopt.emit.gpu.declarations import KernelDeclarations
+from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.expressions import KernelPrinter, Storage
+from polyopt.errors import EmitError
 from polyopt.ir.array import Array, Role
-from polyopt.ir.expr import Expr, Iter, Load, integer
+from polyopt.ir.expr import BinaryOp, Expr, Iter, Load, integer
 from polyopt.ir.identity import identity
 from polyopt.ir.loops import Gathered, Kernel, Scope, Space
+from polyopt.ir.types import DType
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +89,46 @@ def private_copies_of(
         is_small = declarations.fresh(f"{array.name}_is_small")
         found[by.array] = PrivateCopy(array, by, declarations.share(shared, name), is_small)
     return found
+
+
+_CUDA = {
+    BinaryOp.ADD: "atomicAdd",
+    BinaryOp.MIN: "atomicMin",
+    BinaryOp.MAX: "atomicMax",
+    BinaryOp.AND: "atomicAnd",
+    BinaryOp.OR: "atomicOr",
+    BinaryOp.XOR: "atomicXor",
+}
+_BITS = (BinaryOp.ADD, BinaryOp.AND, BinaryOp.OR, BinaryOp.XOR)
+
+
+def cuda_atomic(op: BinaryOp, dtype: DType, place: str, value: str) -> str:
+    """Return an update in CUDA, which has the bits of 64 only without a sign."""
+    if dtype is DType.INT64 and op in _BITS:
+        kind = "unsigned long long"
+        return f"{_CUDA[op]}(({kind} *)&{place}, ({kind})({value}));"
+    return f"{_CUDA[op]}(&{place}, {value});"
+
+
+def atomic_text(dialect: DeviceDialect, op: BinaryOp, dtype: DType, place: str, value: str) -> str:
+    """Return an update in the language of `dialect`; raises `EmitError` PO0411."""
+    if dialect.language == "cuda":
+        return cuda_atomic(op, dtype, place, value)
+    word = _WORDS.get(dtype, {}).get(op)
+    if word is None:
+        raise EmitError(
+            "PO0411",
+            f"{dialect.language} has no atomic `{op.value}` of {dtype}",
+            hint="leave `atomic` out, or use target='cuda'",
+        )
+    return f"{word}(&{place}, {value});"
+
+
+_SHORT = {op: f"atomic_{op.name.lower()}" for op in _CUDA}
+_LONG = {op: f"atom_{op.name.lower()}" for op in _CUDA}
+_WORDS: Mapping[DType, Mapping[BinaryOp, str]] = {
+    DType.INT32: _SHORT,
+    DType.UINT32: _SHORT,
+    DType.INT64: _LONG,
+    DType.UINT64: _LONG,
+}

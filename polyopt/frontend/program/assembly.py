@@ -20,15 +20,15 @@ from polyopt.frontend.program.checks import (
     passing_of,
 )
 from polyopt.frontend.program.condition_splitting import Piece, Sizes, pieces_of, split_conditions
+from polyopt.frontend.program.control_flow import place_of, shared_loops
 from polyopt.frontend.program.drafts import Draft
 from polyopt.frontend.program.marks import Binding, Invocation, Mark, Storage, dynamic_params
 from polyopt.frontend.program.regions import Former, Known, used_params
 from polyopt.frontend.program.renaming import Renaming, renamed_draft, renamed_mark
 from polyopt.frontend.program.repeated_checks import without_repeated_checks
 from polyopt.frontend.program.statement_domains import scope_exprs, size_context
-from polyopt.frontend.program.unread_instances import without_unread_instances
 from polyopt.frontend.values.values import Buffer, Index
-from polyopt.ir.affine import condition_set, param_space
+from polyopt.ir.affine import coalesced, condition_set, param_space
 from polyopt.ir.choice import chosen
 from polyopt.ir.clock import checkpoint
 from polyopt.ir.expr import (
@@ -335,3 +335,41 @@ def _array(buffer: Buffer, shape: Index, written: set[str]) -> Array:
     else:
         role = Role.OUTPUT if buffer.returned else Role.TEMP
     return Array(buffer.name, buffer.dtype, shape, role, buffer.layout)
+
+
+def without_unread_instances(
+    statements: Sequence[Statement], arrays: Sequence[Array]
+) -> tuple[Statement, ...]:
+    """Return `statements` without the instances whose result no instance reads."""
+    found = {statement.name: statement for statement in statements}
+    numbers = {a.name for a in arrays if a.role is Role.TEMP and not a.shape}
+    for name in [statement.name for statement in reversed(statements)]:
+        statement = found[name]
+        if statement.target.array in numbers and statement.guard is None and statement.iters:
+            readers = [s for s in found.values() if _reads(s, statement.target.array)]
+            writers = [s for s in found.values() if s.target.array == statement.target.array]
+            if len(writers) == 1 and readers and all(_follows(r, statement) for r in readers):
+                found[name] = _restricted(statement, readers)
+    return tuple(found.values())
+
+
+def _reads(statement: Statement, array: str) -> bool:
+    return any(access.array == array for access in statement.reads)
+
+
+def _follows(reader: Statement, writer: Statement) -> bool:
+    """Tell whether a reader runs after the writer in the same iteration of all its loops."""
+    shared = shared_loops(writer.order, reader.order)
+    return shared == len(writer.iters) and place_of(writer.order) < place_of(reader.order)
+
+
+def _restricted(writer: Statement, readers: Sequence[Statement]) -> Statement:
+    """Return the writer for the iterations in which there is a reader."""
+    needed = isl.Set.empty(writer.domain.get_space())
+    for reader in readers:
+        inner = len(reader.iters) - len(writer.iters)
+        outer = reader.domain.project_out(isl.dim_type.set, len(writer.iters), inner)
+        needed = needed.union(outer.set_tuple_name(writer.name))
+    if writer.domain.is_subset(needed):
+        return writer
+    return replace(writer, domain=coalesced(writer.domain.intersect(needed)))

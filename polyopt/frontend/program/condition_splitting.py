@@ -29,7 +29,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.linear import normalize
 from polyopt.ir.parameters import bare, mentioned
-from polyopt.ir.sizes import SizeFacts
+from polyopt.ir.scop import SizeFacts
 
 MAX_PIECES = 64
 FEW = 16

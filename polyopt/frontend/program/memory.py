@@ -23,7 +23,6 @@ from polyopt.frontend.integers.affine_integers import (
 from polyopt.frontend.integers.intervals import ANY, Interval, interval_of
 from polyopt.frontend.integers.ranges import Span, range_of
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.elements import as_reduction
 from polyopt.frontend.program.statement_domains import Loop
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.merged_dimensions import common_groups, expanded, joined, merge
@@ -44,9 +43,9 @@ from polyopt.frontend.values.values import (
     iterators,
     view_of,
 )
-from polyopt.ir.expr import Binary, Expr, Iter, Load, integer, loads
+from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, Unary, UnaryOp, integer, loads
 from polyopt.ir.scop import Reduction
-from polyopt.ir.types import DType
+from polyopt.ir.types import DType, Kind
 
 EXPENSIVE = 4  # operations of one element from which it is stored rather than computed again
 
@@ -326,3 +325,50 @@ def is_whole(value: Tensor) -> Buffer | None:
     index = tuple(Iter(f"?{d}") for d in range(value.rank))
     same = value.view.index(index) == index and len(buffer.shape) == value.rank
     return buffer if same and value.shape == buffer.shape else None
+
+
+_REDUCING = (
+    BinaryOp.ADD, BinaryOp.MUL, BinaryOp.MIN, BinaryOp.MAX, BinaryOp.AND, BinaryOp.OR, BinaryOp.XOR,
+)  # fmt: skip
+
+
+def store_element(b: Builder, target: Load, value: Expr) -> None:
+    """Emit `target = value`; `value` has the target's dtype."""
+    b.emit((), target, *as_reduction(b, target, value))
+
+
+def as_reduction(b: Builder, target: Load, value: Expr) -> tuple[Expr, Reduction | None]:
+    """Return `value`, and the reduction that `target = value` is, if it is one."""
+    accumulated = _accumulation(b, target, value)
+    if accumulated is None:
+        return value, None
+    op, term = accumulated
+    return Binary(op, target, term, value.dtype), Reduction(op, is_exact(value.dtype))
+
+
+def is_exact(dtype: DType) -> bool:
+    """Tell whether sums, products, extrema and bits of `dtype` are the same in any order."""
+    return dtype.kind in (Kind.BOOL, Kind.SIGNED, Kind.UNSIGNED)
+
+
+def _accumulation(b: Builder, target: Load, value: Expr) -> tuple[BinaryOp, Expr] | None:
+    """Return operator and term of `target = target op term`, if some loop leaves `target` alone."""
+    if not isinstance(value, Binary) or not _is_repeated(b, target):
+        return None
+    if any(load.array == target.array for load in loads(b.scope.guard)):
+        return None
+    op, left, right = value.op, value.left, value.right
+    if op in _REDUCING and right == target:
+        left, right = right, left
+    if op is BinaryOp.SUB and left == target and value.dtype is not DType.BOOL:
+        op, right = BinaryOp.ADD, Unary(UnaryOp.NEG, right, value.dtype)
+    if op not in _REDUCING or left != target:
+        return None
+    if any(load.array == target.array for load in loads(right)):
+        return None
+    return op, right
+
+
+def _is_repeated(b: Builder, target: Load) -> bool:
+    used = frozenset(name for part in target.index for name in iterators(part))
+    return any(name not in used for name in b.scope.iters)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
-    from polyopt.frontend.reader import assertions as assertions
     from polyopt.frontend.reader import batching as batching
     from polyopt.frontend.reader import branches as branches
     from polyopt.frontend.reader import derivatives as derivatives

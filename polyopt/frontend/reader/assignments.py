@@ -18,8 +18,14 @@ from polyopt.frontend.numpy.call_arguments import Arguments
 from polyopt.frontend.numpy.products import matmul
 from polyopt.frontend.numpy.ufuncs import UFUNCS
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.elements import store_element
-from polyopt.frontend.program.memory import buffers_read, cheap_number, forced, settled, store
+from polyopt.frontend.program.memory import (
+    buffers_read,
+    cheap_number,
+    forced,
+    settled,
+    store,
+    store_element,
+)
 from polyopt.frontend.reader.comprehensions import unrolled
 from polyopt.frontend.reader.expressions import evaluate, lookup, parts_of
 from polyopt.frontend.subscripts.basic import At, Mask, Part, select_parts

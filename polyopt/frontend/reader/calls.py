@@ -25,14 +25,12 @@ from polyopt.frontend.numpy.table_rules import AnyRule, OnMasked, Written
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.python import table as python_table
 from polyopt.frontend.reader.closures import bind_arguments
-from polyopt.frontend.reader.objects import made_object
 from polyopt.frontend.subscripts.masks import plain
-from polyopt.frontend.syntax.pysource import is_inlinable, is_installed, read_function
-from polyopt.frontend.syntax.warning_settings import SILENT_CALLS
+from polyopt.frontend.syntax.pysource import SILENT_CALLS, is_inlinable, is_installed, read_function
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.constants import as_sequence, nested
 from polyopt.frontend.values.derived import MAKERS, Derived, Mapped, derivative, examples
-from polyopt.frontend.values.records import Bound
+from polyopt.frontend.values.records import Bound, Record, record
 from polyopt.frontend.values.values import Known, Method, Number, Sequence, Tensor, Value, as_value
 from polyopt.frontend.variables.alternatives import exactly
 from polyopt.frontend.variables.binding import kept, stays_lazy
@@ -235,3 +233,43 @@ def _inlined(
         refuse("PO0119", f"`{args.name}` is no kernel: {error.args[0]}", args.loc, hint)
     b.titles, b.loc, b.text = titles, loc, text
     return Known(None) if result is None else result
+
+
+def made_object(known: object, args: Arguments) -> Value | None:
+    """Return the object that a call makes."""
+    if known is record:
+        (kind,) = args.values
+        assert isinstance(kind, Known)
+        assert isinstance(kind.value, type)
+        return Known(Record(kind.value, dict(args.keywords)))
+    if not isinstance(known, type):
+        return None
+    if issubclass(known, tuple) and hasattr(known, "_fields"):
+        found = _bound(known, args)
+        return Sequence(tuple(found.values()), names=tuple(found))
+    if _is_plain_dataclass(known):
+        return Known(Record(known, _bound(known, args)))
+    return None
+
+
+def _is_plain_dataclass(kind: type) -> bool:
+    """Tell whether making an object of a class does no more than set its fields."""
+    made = getattr(kind, "__dataclass_params__", None)
+    return made is not None and made.init and not hasattr(kind, "__post_init__")
+
+
+def _bound(kind: type, args: Arguments) -> dict[str, Value]:
+    """Return the values of the parameters of a class, defaults included."""
+    signature = inspect.signature(kind)
+    try:
+        bound = signature.bind(*args.values, **args.keywords)
+    except TypeError as error:
+        refuse(
+            "PO0103", f"`{kind.__name__}`: {error}", args.loc, f"write {kind.__name__}{signature}"
+        )
+    given = dict(bound.arguments)
+    bound.apply_defaults()
+    return {
+        name: given[name] if name in given else Known(value)
+        for name, value in bound.arguments.items()
+    }

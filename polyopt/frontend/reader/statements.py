@@ -78,14 +78,14 @@ def _read_path(b: Builder, frame: Frame, node: ast.stmt, rest: list[ast.stmt]) -
             return frontend.reader.branches.read_if(b, frame, node, rest)
         read_statement(b, frame, node)
     except RaisingError as error:
-        if not frontend.reader.assertions.may_be_skipped(b):
+        if not frontend.reader.branches.may_be_skipped(b):
             raise
         # a loop that was read in part might never end
         made: tuple[list[Any], ...] = (b.drafts, b.marks, b.demands, b.limits)
         for listed, count in zip(made, before, strict=True):
             del listed[count:]
         frame.env, frame.pins, frame.watched, frame.awaited = names
-        frontend.reader.assertions.unreached(b, error.code, error.message, error.loc, error.hint)
+        frontend.reader.branches.unreached(b, error.code, error.message, error.loc, error.hint)
         b.evaluated = ahead
         b.raising.add(node)
     return None
@@ -114,9 +114,9 @@ def read_statement(b: Builder, frame: Frame, node: ast.stmt) -> None:  # noqa: C
         case ast.While():
             read_while(b, frame, node)
         case ast.Assert():
-            frontend.reader.assertions.read_assert(b, frame, node)
+            frontend.reader.branches.read_assert(b, frame, node)
         case ast.Raise():
-            frontend.reader.assertions.read_raise(b, frame, node)
+            frontend.reader.branches.read_raise(b, frame, node)
         case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.AnnAssign():
             return
         case ast.Expr(value=value):

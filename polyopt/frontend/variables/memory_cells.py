@@ -9,8 +9,7 @@ from __future__ import annotations
 from polyopt.errors import Loc
 from polyopt.frontend.integers.affine_integers import TRUE
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.elements import store_element
-from polyopt.frontend.program.memory import stored_number
+from polyopt.frontend.program.memory import store_element, stored_number
 from polyopt.frontend.values.promote import is_rounded, joined
 from polyopt.frontend.values.values import Number
 from polyopt.frontend.variables.alternatives import exactly

@@ -6,19 +6,19 @@ Refuses: no compiler (PO0514), text that does not compile (PO0515), too much sha
 
 from __future__ import annotations
 
+import ctypes
+import importlib.util
 import json
 import os
+import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from polyopt.dataclass import dataclass
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ToolchainError
-from polyopt.runtime.device.faults import compile_failure
-from polyopt.runtime.device.nvrtc import Nvrtc, find_nvrtc
-from polyopt.runtime.device.provider import Log, Resources, no_log
-from polyopt.runtime.device.report import read_report
+from polyopt.runtime.device.provider import Log, Resources, compile_failure, no_log
 from polyopt.runtime.store import Store, digest
 from polyopt.runtime.toolchain import call_tool
 from polyopt.settings import chosen, variable_of
@@ -178,3 +178,106 @@ def _call(command: list[str], work: Path) -> tuple[int, str]:
 
 def _unusable(reason: str) -> ToolchainError:
     return ToolchainError("PO0514", reason, hint="set CUDA_HOME to a working CUDA toolkit")
+
+
+_OK = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nvrtc:
+    """The loaded library."""
+
+    library: Any
+    path: str
+    version: str
+
+    def compile(self, text: str, options: tuple[str, ...]) -> tuple[bytes | None, str]:
+        """Return the cubin, or None where the text was refused, and what was said."""
+        program = ctypes.c_void_p()
+        self._ask(
+            "nvrtcCreateProgram", ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None
+        )
+        try:
+            given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+            status = self.library.nvrtcCompileProgram(program, len(options), given)
+            log = self._text("ProgramLog", program).rstrip(b"\0").decode("utf-8", "replace")
+            image = self._text("CUBIN", program) if status == _OK else None
+            return image, log
+        finally:
+            self.library.nvrtcDestroyProgram(ctypes.byref(program))
+
+    def _text(self, what: str, program: ctypes.c_void_p) -> bytes:
+        size = ctypes.c_size_t(0)
+        self._ask(f"nvrtcGet{what}Size", program, ctypes.byref(size))
+        buffer = ctypes.create_string_buffer(max(1, size.value))
+        self._ask(f"nvrtcGet{what}", program, buffer)
+        return buffer.raw[: size.value]
+
+    def _ask(self, function: str, *arguments: object) -> None:
+        status = int(getattr(self.library, function)(*arguments))
+        if status != _OK:
+            raise OSError(f"{function} failed with status {status}")
+
+
+def find_nvrtc() -> Nvrtc | None:
+    """Return NVRTC from its wheel, from a toolkit, or from where the system finds libraries."""
+    for path in _places():
+        try:
+            for builtins in sorted(path.parent.glob("libnvrtc-builtins.so*")):
+                ctypes.CDLL(str(builtins))  # NVRTC itself looks for it in the system's places only
+            library = ctypes.CDLL(str(path))
+            major, minor = ctypes.c_int(0), ctypes.c_int(0)
+            if library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)) == _OK:
+                return Nvrtc(library, str(path), f"{major.value}.{minor.value}")
+        except (OSError, AttributeError):
+            continue
+    return None
+
+
+def _places() -> Iterator[Path]:
+    spec = importlib.util.find_spec("nvidia")
+    roots = [] if spec is None else list(spec.submodule_search_locations or ())
+    for root in roots:
+        yield from _newest(Path(root), "*/lib/libnvrtc.so.*")
+    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    for home in homes:
+        if home:
+            yield from _newest(Path(home), "lib64/libnvrtc.so.*")
+    for major in (14, 13, 12):
+        yield Path(f"libnvrtc.so.{major}")
+
+
+def _newest(root: Path, pattern: str) -> list[Path]:
+    found = [path for path in root.glob(pattern) if re.fullmatch(r"\d+", path.name.split(".")[-1])]
+    return sorted(found, key=lambda path: int(path.name.split(".")[-1]), reverse=True)
+
+
+_ENTRY = re.compile(r"Compiling entry function '(\w+)' for '\w+'")
+_FRAME = re.compile(
+    r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
+)  # fmt: skip
+_USED = re.compile(r"Used (\d+) registers")
+_SHARED = re.compile(r"(\d+) bytes smem")
+
+
+def read_report(log: str) -> dict[str, Resources]:
+    """Return what each kernel takes; a kernel without `smem` takes no shared memory."""
+    found: dict[str, Resources] = {}
+    entry: str | None = None
+    for line in log.splitlines():
+        head = _ENTRY.search(line)
+        if head is not None:
+            entry = head[1]
+            found[entry] = Resources(entry)
+        if entry is None:
+            continue
+        frame, used, shared = _FRAME.search(line), _USED.search(line), _SHARED.search(line)
+        if frame is not None:
+            stack, stores, loads = (int(number) for number in frame.groups())
+            found[entry] = replace(
+                found[entry], stack=stack, spill_stores=stores, spill_loads=loads
+            )
+        if used is not None:
+            taken = 0 if shared is None else int(shared[1])
+            found[entry] = replace(found[entry], registers=int(used[1]), shared=taken)
+    return found

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from polyopt.runtime.device.driver import CudaDevice, Signal
-from polyopt.runtime.device.faults import device_failed, no_package, out_of_memory
 from polyopt.runtime.device.provider import (
     AnyArray,
     Buffer,
@@ -22,6 +21,9 @@ from polyopt.runtime.device.provider import (
     Home,
     KernelArgument,
     as_argument,
+    device_failed,
+    no_package,
+    out_of_memory,
 )
 
 

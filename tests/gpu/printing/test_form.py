@@ -7,7 +7,7 @@ from math import prod
 import pytest
 
 from polyopt.emit.cuda import emit_cuda
-from polyopt.emit.gpu.cyclic_distribution import distribute_cyclically
+from polyopt.emit.gpu.thread_iterators import distribute_cyclically
 from polyopt.emit.opencl import emit_opencl
 from polyopt.ir.integers import evaluate
 from polyopt.ir.source import KernelParamKind

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from polyopt.emit.cuda import emit_cuda
-from polyopt.emit.gpu.overflow import largest
+from polyopt.emit.gpu.expressions import largest
 from polyopt.emit.opencl import emit_opencl
 from polyopt.emulator import EmulatedProvider, Rules
 from polyopt.errors import KernelFault

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 import polyopt as po
-from polyopt.emit.gpu.warp_reductions import CUDA_WARP, WARP_HELPERS
+from polyopt.emit.gpu.dialect import CUDA_WARP, WARP_HELPERS
 from polyopt.emulator import EmulatedProvider
 from polyopt.ir.expr import BinaryOp
 from polyopt.ir.types import DType

@@ -12,8 +12,16 @@ import pytest
 
 from polyopt.errors import ArgumentError
 from polyopt.ir.types import DType
-from polyopt.runtime.device.arrays import DeviceArray, device_array_of, new_array
-from polyopt.runtime.device.dlpack import CPU, CUDA, Tensor, give, take
+from polyopt.runtime.device.arrays import (
+    CPU,
+    CUDA,
+    DeviceArray,
+    Tensor,
+    device_array_of,
+    give,
+    new_array,
+    take,
+)
 from polyopt.runtime.device.provider import Buffer
 from tests.dtypes import DTYPES
 

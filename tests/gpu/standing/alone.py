@@ -15,8 +15,7 @@ from math import prod
 import numpy as np
 
 from polyopt.emulator import DeviceFault
-from polyopt.hosting.kernel import _Device
-from polyopt.hosting.memory import Memory
+from polyopt.hosting.kernel import Memory, _Device
 from polyopt.ir.array import Array, Role
 from polyopt.ir.evaluate import Frame
 from polyopt.ir.host import DeviceProgram

@@ -12,7 +12,7 @@ import pytest
 import polyopt as po
 from polyopt.errors import ArgumentError, UsageError
 from polyopt.hosting import provider_for
-from polyopt.hosting.memory import Mirror
+from polyopt.hosting.kernel import Mirror
 from polyopt.ir.types import DType
 from tests.gpu.runtime.needs import opencl_or_skip
 

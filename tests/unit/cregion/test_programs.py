@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from polyopt.cregion.compiling import compile_region
+from polyopt.cregion.declarations import find_regions
 from polyopt.cregion.function import translate
 from polyopt.cregion.preprocessing import preprocess
-from polyopt.cregion.regions import find_regions
 from polyopt.cregion.splicing import spliced
 from polyopt.cregion.syntax import parse_unit
 from polyopt.machine import Machine

@@ -16,10 +16,9 @@ from polyopt.dataclass import replace
 from polyopt.distribution import planning
 from polyopt.distribution.cyclic import _Dealt, on_mesh
 from polyopt.distribution.exchange import Combination, Exchange, Exchanges, Transfer
-from polyopt.distribution.execution import Plan
+from polyopt.distribution.execution import Plan, Split
 from polyopt.distribution.forms import Form
 from polyopt.distribution.judge import claims_of, judge, require
-from polyopt.distribution.overlap import Split
 from polyopt.distribution.phases import Phases
 from polyopt.distribution.placement import Placement, Rule
 from polyopt.errors import InternalError

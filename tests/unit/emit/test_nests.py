@@ -10,7 +10,7 @@ from bench.programs import KINDS, define
 from polyopt.emit import lower_scop
 from polyopt.emit.lower_scop import lower_scop as lowered
 from polyopt.frontend import build
-from polyopt.ir import sizes
+from polyopt.ir import scop
 from polyopt.ir.budget import Budget
 from polyopt.ir.expr import Compare, CompareOp, Const, Load, Param, Symbol
 from polyopt.ir.loops import Assign, If
@@ -44,7 +44,7 @@ def loops_apart_and_together(schedule: Schedule, monkeypatch) -> tuple[object, o
 @pytest.mark.parametrize("few", [0, 32])
 @pytest.mark.parametrize("make", MAKES)
 def test_nests_are_those_of_the_whole(make, few, monkeypatch):
-    monkeypatch.setattr(sizes, "FEW", few)
+    monkeypatch.setattr(scop, "FEW", few)
     apart, together = loops_apart_and_together(source_schedule(make()), monkeypatch)
     assert apart == together
 

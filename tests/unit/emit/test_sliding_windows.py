@@ -8,7 +8,7 @@ import pytest
 from polyopt.emit import emit_c
 from polyopt.emit.lanes import row_arrays, vectorized
 from polyopt.emit.passes.explicit_vectors import vectorize
-from polyopt.emit.sliding_windows import windows
+from polyopt.emit.vector_loops import windows
 from polyopt.ir.expr import Binary, BinaryOp
 from polyopt.ir.loops import Assign, LoopKind
 from polyopt.ir.scop import Role

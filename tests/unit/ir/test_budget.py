@@ -13,10 +13,10 @@ import pytest
 
 from polyopt.errors import BudgetError, InternalError
 from polyopt.ir import budget as budgets
-from polyopt.ir import stopwatch
+from polyopt.ir import interruption
 from polyopt.ir.budget import Budget, checkpoint, current, note_dropped, optional, query
 from polyopt.ir.clock import now
-from polyopt.ir.stopwatch import make_stopwatch
+from polyopt.ir.interruption import make_stopwatch
 
 HARD = isl.Set("[N] -> { [a, b, c] : 7a + 11b + 13c = N and 0 <= a, b, c <= N }")
 """A set whose smallest point takes isl hundreds of operations."""
@@ -305,12 +305,12 @@ def test_none_instead_of_an_answer_is_a_limit_too():
 
 
 def test_a_timer_whose_thread_comes_late_ends_nothing_else(monkeypatch) -> None:
-    watch = stopwatch.make_stopwatch()
-    found = stopwatch._context()
+    watch = interruption.make_stopwatch()
+    found = interruption._context()
     if watch is None or found is None:
         pytest.skip("no stopwatch here")
-    monkeypatch.setattr(stopwatch.Stopwatch, "_is_running", lambda self: False)
-    abort = stopwatch._library().isl_ctx_abort
+    monkeypatch.setattr(interruption.Stopwatch, "_is_running", lambda self: False)
+    abort = interruption._library().isl_ctx_abort
     thread = threading.Timer(1.5, abort, (ctypes.c_void_p(found[0]),))
     thread.start()
     assert watch.stop()

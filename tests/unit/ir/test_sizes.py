@@ -5,7 +5,7 @@ from __future__ import annotations
 import islpy as isl
 import pytest
 
-from polyopt.ir import affine, sizes
+from polyopt.ir import affine, scop
 from polyopt.ir.affine import condition_set, covering_map, param_space, pw_aff, time_map
 from polyopt.ir.expr import (
     Binary,
@@ -20,7 +20,7 @@ from polyopt.ir.expr import (
     mul,
 )
 from polyopt.ir.parameters import bare
-from polyopt.ir.sizes import SizeFacts
+from polyopt.ir.scop import SizeFacts
 from polyopt.ir.types import DType
 
 NAMES = tuple(f"n{k}" for k in range(40))
@@ -93,5 +93,5 @@ def test_a_context_of_several_pieces_links_all_sizes():
 
 
 def test_all_is_known_where_there_are_few_sizes(monkeypatch):
-    monkeypatch.setattr(sizes, "FEW", 100)
+    monkeypatch.setattr(scop, "FEW", 100)
     assert SizeFacts(CONTEXT).about(("n0",)).is_equal(CONTEXT)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import polyopt as po
-from polyopt.ir import sizes
+from polyopt.ir import scop
 from polyopt.ir.expr import Load, add, integer
 from polyopt.ir.loops import Body, Comment, For, LoopKind, While
 from polyopt.proof import certify
@@ -51,7 +51,7 @@ RIGHT = ("nothing", "independent nests in another order", "a nest twice", "a com
 
 @pytest.fixture
 def many(monkeypatch):
-    monkeypatch.setattr(sizes, "FEW", 0)
+    monkeypatch.setattr(scop, "FEW", 0)
     vars(program_of(apart).scop).pop("sizes", None)
 
 

@@ -14,8 +14,7 @@ from polyopt.explaining import subject_of
 from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.machine import Machine
 from polyopt.report.iterations import MOST_POINTS, pictures
-from polyopt.report.page import LARGEST, Sources, page
-from polyopt.report.roofline import roofline
+from polyopt.report.page import LARGEST, Sources, page, roofline
 from polyopt.report.zoom import nest_lines
 from polyopt.targets import Options
 from tests.unit.report import programs

@@ -71,7 +71,7 @@ def test_arguments_that_are_overwritten(function: Any, names: set[str]) -> None:
 @pytest.mark.toolchain
 def test_what_is_overwritten_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyopencl")
-    from polyopt.hosting.memory import Mirror
+    from polyopt.hosting.kernel import Mirror
     from tests.gpu.runtime.needs import opencl_or_skip
 
     opencl_or_skip()

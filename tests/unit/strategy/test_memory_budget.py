@@ -9,7 +9,7 @@ import pytest
 
 import polyopt as po
 from polyopt.building import compile_stages
-from polyopt.emit.allocations import StorageClass, allocations
+from polyopt.emit.peaks import StorageClass, allocations
 from polyopt.errors import PolyoptError, ScheduleError, UsageError
 from polyopt.specialize import Parameters, types_of
 from polyopt.strategy import memory_budget

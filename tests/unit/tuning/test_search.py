@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from polyopt.tuning.knobs import knobs
-from polyopt.tuning.search import GAIN, Candidate, Found, search
+from polyopt.tuning.tune import GAIN, Candidate, Found, knobs, search
 
 
 class World:
