@@ -66,11 +66,10 @@ if TYPE_CHECKING:
     from polyopt.settings import config
     from polyopt.targets import FpMode, Machine, Options, Target, detect_machine
     from polyopt.tracing.arrays import LazyArray
-    from polyopt.tracing.compiling import CompiledGraph
+    from polyopt.tracing.compiling import CompiledGraph, lazy, tensor
     from polyopt.tracing.compiling import compile as compile
     from polyopt.tracing.comprehension import comprehend
     from polyopt.tracing.contraction import einsum
-    from polyopt.tracing.declaring import lazy, tensor
     from polyopt.tracing.terms import indices
     from polyopt.tracing.terms import max as max
     from polyopt.tracing.terms import min as min

@@ -230,8 +230,8 @@ def level_lines(
     subject: Subject, compilation: Compilation, options: Options, level: str
 ) -> Iterator[str]:
     """Yield what a level shows after the summary: loop nests, code or assembly."""
-    from polyopt.emit.annotated import annotated
-    from polyopt.report.zoom import assembly_lines, code_lines, nest_lines
+    from polyopt.emit.line_marks import annotated
+    from polyopt.report.page import assembly_lines, code_lines, nest_lines
 
     if level == "nest":
         yield from nest_lines(subject)

@@ -158,7 +158,7 @@ ISL_FILES = {
 CIRCULAR = {
     ("polyopt.tracing.arrays", "polyopt.tracing.compiling"),
     ("polyopt.tracing.sizes", "polyopt.tracing.arrays"),
-    ("polyopt.tracing.sizes", "polyopt.tracing.declaring"),
+    ("polyopt.tracing.sizes", "polyopt.tracing.compiling"),
 }
 """Imports that close a circle: a lazy array computes itself, a size takes NumPy's functions."""
 

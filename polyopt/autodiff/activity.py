@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
+from polyopt.autodiff.instances import Instances
 from polyopt.autodiff.partials import active_loads, varies
-from polyopt.ir.expr import Expr, Load
+from polyopt.ir.expr import Expr, Load, loads
+from polyopt.ir.scop import Statement
 
 
 class Assigned(Protocol):
@@ -55,3 +57,36 @@ def active_arrays(
         if read <= backward:
             return frozenset(forward & backward)
         backward |= read
+
+
+def unread(
+    statements: Sequence[Statement], kept: Collection[str], candidates: Collection[int]
+) -> frozenset[int]:
+    """Return those of `candidates` whose values no other statement reads, nor what follows them.
+
+    Arrays in `kept` are read afterwards.  What only such statements read is left out, too.
+    """
+    instances = Instances(statements)
+    left = {n for n in candidates if statements[n].target.array not in kept}
+    found: set[int] = set()
+    while True:
+        reads = [
+            (reader, read)
+            for reader, statement in enumerate(statements)
+            if reader not in found
+            for read in _reads(statement)
+        ]
+        more = {
+            n
+            for n in left - found
+            if not instances.is_value_read(n, [(m, read) for m, read in reads if m != n])
+        }
+        if not more:
+            return frozenset(found)
+        found |= more
+
+
+def _reads(statement: Statement) -> tuple[Load, ...]:
+    exprs = [statement.value, *statement.target.index]
+    exprs += [] if statement.guard is None else [statement.guard]
+    return tuple(dict.fromkeys(load for e in exprs for load in loads(e)))

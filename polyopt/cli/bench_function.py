@@ -11,9 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyopt.cli.inputs import random_values
+from polyopt.cli.inputs import random_values, stored_values
 from polyopt.cli.prepare import Prepared, compile_prepared, make_options, prepare
-from polyopt.cli.stored import stored_values
 from polyopt.cli.typespec import parse_sizes
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import UsageError

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from polyopt.cli.stored import restored
+from polyopt.cli.inputs import restored
 from polyopt.dataclass import asdict, dataclass, replace
 from polyopt.errors import IllegalSchedule, PolyoptError, ScheduleError, ToolchainError
 from polyopt.numerics.compare import Comparison, Difference

@@ -42,7 +42,7 @@ def command(
     schedule: str | None,
 ) -> None:
     """Write one HTML page: source, loops and code by line, iterations, roofline, times."""
-    from polyopt.emit.annotated import annotated
+    from polyopt.emit.line_marks import annotated
     from polyopt.explaining import subject_of
     from polyopt.report.page import Sources, page
     from polyopt.tuning.kept import tuned

@@ -239,8 +239,7 @@ def target_and_values(
     text: str, types: str | None, sizes: str | None, npz: str | None, seed: int
 ) -> tuple[Target, tuple[Any, ...]]:
     """Load `FILE.py:FUNC`; return it with stored or random values of its arguments."""
-    from polyopt.cli.inputs import random_values
-    from polyopt.cli.stored import stored_values
+    from polyopt.cli.inputs import random_values, stored_values
     from polyopt.sizing import choose_sizes
 
     if npz is not None:

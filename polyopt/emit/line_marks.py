@@ -12,7 +12,9 @@ from contextvars import ContextVar
 
 from polyopt.dataclass import dataclass
 from polyopt.emit.c_statements import Code, Line
-from polyopt.ir.loops import Assign, Declare, Node, SetLocal
+from polyopt.emit.text import emit
+from polyopt.ir.host import DeviceProgram
+from polyopt.ir.loops import Assign, Declare, LoopFunction, Node, SetLocal
 
 FIRST, MOST = 0xE000, 6400  # characters that Unicode leaves to private use
 
@@ -52,3 +54,18 @@ def split_mark(line: str) -> tuple[str, str]:
     if line and FIRST <= ord(line[-1]) < FIRST + MOST:
         return line[:-1], line[-1]
     return line, ""
+
+
+def annotated(
+    loops: LoopFunction, language: str, statements: Sequence[str]
+) -> tuple[tuple[str, str], ...]:
+    """Return the lines of the text, each with the statement it runs or "".
+
+    Without the names it is the text that `emit` returns.
+    """
+    with marking(statements) as marks:
+        made = emit(loops, language)
+    text = made.source.text if isinstance(made, DeviceProgram) else made.text
+    named = {mark: name for name, mark in marks.items()}
+    found = [split_mark(line) for line in text.splitlines()]
+    return tuple((line, named.get(mark, "")) for line, mark in found)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.c_statements import Code, Compound, Line
 from polyopt.emit.early_exits import Block
-from polyopt.emit.extents import extent_of
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.passes.rewriting import trip_count
+from polyopt.emit.ranges import extent_of
 from polyopt.emit.regions import written_arrays
 from polyopt.emit.views import View
 from polyopt.ir.array import Array, Role

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from polyopt.dataclass import dataclass, field, replace
+from polyopt.emit.helpers.memory import LINE
 from polyopt.emit.regions import is_settled
 from polyopt.ir.expr import (
     Binary,
@@ -27,7 +28,8 @@ from polyopt.ir.expr import (
     sub,
 )
 from polyopt.ir.linear import Linear, from_linear, linear, normalize
-from polyopt.ir.loops import For
+from polyopt.ir.loops import Assign, For
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.types import DType
 
 
@@ -266,3 +268,45 @@ def _either(a: int | None, b: int | None, pick: object) -> int | None:
     if a is None or b is None:
         return b if a is None else a
     return min(a, b) if pick is min else max(a, b)
+
+
+LONG = 16
+"""Vectors from which on a row begins at an aligned address: in shorter ones its ends cost more."""
+
+LONG_STREAM = 2048
+"""Bytes from which on a row is stored past the caches, where a vector is a part of a line.
+
+The lines at the row's ends are stored in part by ordinary stores: a line that gets both is written
+to memory twice.  Where a vector fills a line, half of the usual length is enough.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Iterators are at least `origin` and less than `origin + size`."""
+
+    origin: Expr
+    size: int
+
+
+def extent_of(loop: For) -> Extent | None:
+    """Return the smallest extent that one pair of the loop's bounds gives."""
+    best: Extent | None = None
+    for low in operands(loop.lower, BinaryOp.MAX):
+        for high in operands(loop.upper, BinaryOp.MIN):
+            distance = linear(sub(high, low))
+            if not distance.terms and (best is None or distance.constant < best.size):
+                best = Extent(low, distance.constant)
+    return best if best is not None and best.size > 0 else None
+
+
+def long_row(loop: For) -> int:
+    """Return from how many iterations on the loop begins at an aligned address."""
+    return streamed_row(loop) if loop.streams else LONG * loop.lanes
+
+
+def streamed_row(loop: For) -> int:
+    """Return from how many iterations on it pays that the loop stores past the caches."""
+    stores = [node for node in all_nodes(loop.body) if isinstance(node, Assign)]
+    size = min(store.target.dtype.size for store in stores)
+    return LONG // 2 * loop.lanes if loop.lanes * size >= LINE else LONG_STREAM // size

@@ -9,8 +9,7 @@ numbers have equal bits, zeros aside, and a NaN among the `x` is never chosen.
 from __future__ import annotations
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.choice import chosen
-from polyopt.ir.expr import BinaryOp, Expr, Select, Symbol, walk
+from polyopt.ir.expr import BinaryOp, Compare, CompareOp, Expr, Load, Select, Symbol, walk
 from polyopt.ir.loops import Declare, For, SetLocal
 from polyopt.ir.types import DType
 
@@ -47,3 +46,22 @@ def extremum_of(loop: For) -> Extremum | None:
 
 def _mentions(expr: Expr, symbol: Symbol) -> bool:
     return any(isinstance(part, Symbol) and part.name == symbol.name for part in walk(expr))
+
+
+def chosen(value: Expr, target: Load | Symbol) -> BinaryOp | None:
+    """Return the operator of an update of `target` by `value`."""
+    match value:
+        case Select(condition=Compare(op=op, left=left, right=right), then=fresh, otherwise=other):
+            pass
+        case _:
+            return None
+    if other != target or not target.dtype.is_float or target.dtype.is_half:
+        return None
+    if any(part == target for part in walk(fresh)):
+        return None
+    greater, smaller = (right, left) if op in (CompareOp.LT, CompareOp.LE) else (left, right)
+    if op in (CompareOp.EQ, CompareOp.NE):
+        return None
+    if (greater, smaller) == (fresh, target):
+        return BinaryOp.MAX
+    return BinaryOp.MIN if (greater, smaller) == (target, fresh) else None

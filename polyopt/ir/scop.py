@@ -17,8 +17,8 @@ from polyopt.errors import Loc
 from polyopt.ir.affine import FEW, covering_map, param_space, time_map
 from polyopt.ir.array import Array as Array
 from polyopt.ir.array import Role as Role
-from polyopt.ir.choice import chosen
 from polyopt.ir.expr import BinaryOp, Expr, Load, loads, rewrite
+from polyopt.ir.extremum import chosen
 from polyopt.ir.names import params_of
 from polyopt.ir.parameters import bare, mentioned, param_names
 from polyopt.ir.showing import show

@@ -16,8 +16,25 @@ import islpy as isl
 from polyopt import proof
 from polyopt.dataclass import replace
 from polyopt.ir.affine import coalesced
-from polyopt.ir.expr import BinaryOp, Compare, CompareOp, Expr, Param, Symbol, integer, operands
-from polyopt.ir.loops import Body, LoopFunction, Node
+from polyopt.ir.expr import (
+    BinaryOp,
+    Broadcast,
+    Compare,
+    CompareOp,
+    Expr,
+    Iter,
+    Load,
+    Param,
+    Symbol,
+    VectorLoad,
+    add,
+    integer,
+    mul,
+    operands,
+    rewrite,
+)
+from polyopt.ir.loops import Assign, Body, For, LoopFunction, LoopKind, Node
+from polyopt.ir.nodes import map_bodies
 from polyopt.ir.program import Bind, Program, all_parts
 from polyopt.ir.scop import Role, Scop
 from polyopt.ir.source import ArrayArg, Computed, Signature, SizeOf
@@ -25,14 +42,13 @@ from polyopt.proof.accesses import Copies, Tagged, Unproven, instance_accesses
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.bounds import check_bounds
 from polyopt.proof.certificate import Certificate, Claim, ClaimKind, Verdict
-from polyopt.proof.chunks import without_chunks, without_versions
+from polyopt.proof.chunks import without_chunks, without_strips, without_versions
 from polyopt.proof.declarations import check_declarations, scalars_of
 from polyopt.proof.forms import check_forms
 from polyopt.proof.forward_substitution import substitute_operands
 from polyopt.proof.groups import groups_of
 from polyopt.proof.instances import PlacedRun, check_instances, place_runs
 from polyopt.proof.kernels import check_kernels, has_kernels, without_kernels
-from polyopt.proof.lanes import one_lane, without_extrema
 from polyopt.proof.naming import unhidden
 from polyopt.proof.order import check_order
 from polyopt.proof.partial import mentioned, without_partial_results
@@ -46,7 +62,6 @@ from polyopt.proof.scans import check_scans
 from polyopt.proof.sharing import Use, find_shared
 from polyopt.proof.source import NotForwarded, SourcePart, source_part
 from polyopt.proof.storage import check_storage
-from polyopt.proof.strips import without_strips
 from polyopt.proof.values import Differs, Match, match_statement
 from polyopt.proof.widths import check_widths
 
@@ -350,3 +365,61 @@ def _copies(part: SourcePart, nest: RunTree) -> list[Use]:
 
 def _values(subject: str, verdict: Verdict, reason: str) -> Claim:
     return Claim(ClaimKind.VALUES, subject, verdict, "", reason)
+
+
+def one_lane(body: Body, names: Iterator[str]) -> Body:
+    """Return `body` with its vector assignments as loops, over iterators called by `names`."""
+    return tuple(_node(node, names) for node in body)
+
+
+def _node(node: Node, names: Iterator[str]) -> Node:
+    match node:
+        case Assign(target=VectorLoad() as target):
+            lane = Iter(next(names))
+            inner = Assign(
+                _element(target, lane),
+                _lane(node.value, lane),
+                node.statement,
+                tuple(
+                    add(part, mul(integer(step), lane)) if step else part
+                    for part, step in zip(node.instance, node.steps, strict=False)
+                ),
+            )
+            if len(node.steps) != len(node.instance):
+                inner = replace(inner, statement="", instance=())
+            upper = integer(target.lanes)
+            return For(lane.name, integer(0), upper, 1, LoopKind.VECTOR, (inner,), "lanes")
+        case _:
+            return map_bodies(node, one_lane, names)
+
+
+def _element(cell: VectorLoad, lane: Iter) -> Load:
+    *outer, last = cell.index
+    away = mul(integer(cell.step), lane) if cell.step != 1 else lane
+    return Load(cell.array, (*outer, add(last, away)), cell.dtype)
+
+
+def _lane(value: Expr, lane: Iter) -> Expr:
+    def rule(part: Expr) -> Expr | None:
+        match part:
+            case VectorLoad():
+                return _element(part, lane)
+            case Broadcast():
+                return _lane(part.operand, lane)
+            case Symbol() if part.lanes > 1:
+                return replace(part, lanes=1)
+            case _:
+                return None
+
+    return rewrite(value, rule)
+
+
+def without_extrema(body: Body) -> Body:
+    """Return `body` with its EXTREMUM loops in order."""
+    return tuple(map(_serialized, body))
+
+
+def _serialized(node: Node) -> Node:
+    if isinstance(node, For) and node.kind is LoopKind.EXTREMUM:
+        return replace(node, kind=LoopKind.SEQUENTIAL)
+    return map_bodies(node, without_extrema)

@@ -20,8 +20,16 @@ from polyopt.ir.types import Kind
 from polyopt.proof.accesses import Unproven
 from polyopt.proof.affine import NotAffine
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
-from polyopt.proof.events import UnorderedSums, ends, instances, source_events
-from polyopt.proof.flows import Effect, Event, Flow, flow_of
+from polyopt.proof.events import (
+    Effect,
+    Event,
+    Flow,
+    UnorderedSums,
+    ends,
+    flow_of,
+    instances,
+    source_events,
+)
 from polyopt.proof.loop_events import LoopEvents, LoopReader
 from polyopt.proof.reading import RunTree
 from polyopt.proof.sharing import find_shared

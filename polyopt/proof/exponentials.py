@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from polyopt.dataclass import replace
-from polyopt.ir.choice import chosen
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -21,6 +20,7 @@ from polyopt.ir.expr import (
     rewrite,
     walk,
 )
+from polyopt.ir.extremum import chosen
 from polyopt.ir.scop import Statement
 
 LAWS = (MathFunc.EXP, MathFunc.EXP2)

@@ -65,7 +65,7 @@ def check_forms(function: LoopFunction) -> Claim:
     try:
         _body(function.body, is_shared=False)
         if any(isinstance(n, For) and n.kind is LoopKind.LIBRARY for n in all_nodes(function.body)):
-            proof.products.check_products(function.body, function.reassociable)
+            proof.regrouping.check_products(function.body, function.reassociable)
     except Unclaimable as error:
         return Claim(ClaimKind.CONTROL, error.subject, Verdict.REFUTED, "", error.reason)
     return Claim(ClaimKind.CONTROL, "well-formed loops", Verdict.PROVEN, "")

@@ -29,8 +29,15 @@ from polyopt.ir.expr import (
 from polyopt.ir.scop import Access, AccessKind, Statement
 from polyopt.ir.types import DType
 from polyopt.proof.accesses import Copies, Unproven, own_element
-from polyopt.proof.events import OLD, UnorderedSums, at_time, is_accumulator, may_leave
-from polyopt.proof.flows import Effect, Event
+from polyopt.proof.events import (
+    OLD,
+    Effect,
+    Event,
+    UnorderedSums,
+    at_time,
+    is_accumulator,
+    may_leave,
+)
 from polyopt.proof.paths import Holds, Path
 from polyopt.proof.reading import Piece, Run, RunTree
 from polyopt.proof.sharing import Use

@@ -12,10 +12,14 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from polyopt.dataclass import dataclass, field
+from polyopt.ir.blas import NoProduct, nest_of
 from polyopt.ir.expr import Expr, Load
 from polyopt.ir.linear import linear
+from polyopt.ir.loops import Body, For, LoopKind
+from polyopt.ir.nodes import bodies
 from polyopt.ir.sums import Polynomial, TooLong, is_polynomial, polynomial
 from polyopt.ir.types import DType
+from polyopt.proof.certificate import Unclaimable
 
 Compare = Callable[[Expr, Expr], None]
 
@@ -113,3 +117,22 @@ def _is_rounded(want: Fraction, found: Fraction, dtype: DType) -> bool:
     """Tell whether a coefficient is another with the error of two roundings."""
     unit = Fraction(1, 2 ** (24 if dtype is DType.FLOAT32 else 53))
     return abs(found - want) <= 2 * unit * abs(want)
+
+
+class NoLibrary(Unclaimable):
+    """Loops that are marked for a library, and that it does not compute."""
+
+
+def check_products(body: Body, reassociable: frozenset[str]) -> None:
+    """Check the nests of kind LIBRARY; raises `NoLibrary`."""
+    for node in body:
+        if not (isinstance(node, For) and node.kind is LoopKind.LIBRARY):
+            for part in bodies(node):
+                check_products(part, reassociable)
+            continue
+        try:
+            name = nest_of(node).assign.statement
+        except NoProduct as error:
+            raise NoLibrary(node.iter, f"a library does not compute its loops: {error}") from None
+        if name not in reassociable:
+            raise NoLibrary(node.iter, f"the order in which {name or 'it'} adds is not open")

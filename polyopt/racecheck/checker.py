@@ -16,7 +16,6 @@ from polyopt.dataclass import dataclass
 from polyopt.errors import ToolchainError
 from polyopt.ir.source import Source
 from polyopt.never import assert_never
-from polyopt.racecheck.jobs import read_result, write_job
 from polyopt.racecheck.library import (
     Cell,
     Level,
@@ -28,7 +27,7 @@ from polyopt.racecheck.library import (
     build_run_time,
     places,
 )
-from polyopt.racecheck.worker import Workshop
+from polyopt.racecheck.worker import Workshop, read_result, write_job
 
 _GIVEN_UP = 86  # status of a child whose run time cannot go on
 _TEAM_HINT = "check a kernel without it, or name the size of the team: `Rules(team=64)`"

@@ -13,9 +13,8 @@ from typing import Any
 from polyopt.dataclass import dataclass
 from polyopt.errors import ToolchainError
 from polyopt.ir.source import Source
-from polyopt.racecheck.jobs import read_result, write_job
 from polyopt.racecheck.library import build_sanitized, sanitizer_libraries
-from polyopt.racecheck.worker import Worker, Workshop
+from polyopt.racecheck.worker import Worker, Workshop, read_result, write_job
 
 _REPORT = re.compile(r"(AddressSanitizer: .*|kernel\.c:\d+:\d+: runtime error: .*)")
 _FRAME = re.compile(r"#\d+ .* in (\S+) .*?(kernel\.c:\d+)")

@@ -14,8 +14,8 @@ from polyopt.ir.budget import optional
 from polyopt.ir.expr import Call, walk
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Scop, Statement
+from polyopt.schedule.data_steps import changed_arrays
 from polyopt.schedule.dataflow import first_difference
-from polyopt.schedule.dependence_reuse import changed_arrays
 from polyopt.schedule.privatize import with_cells
 from polyopt.schedule.running_sums import (
     LAWS,

@@ -17,9 +17,13 @@ from polyopt.ir.parameters import sets_of
 from polyopt.ir.scop import Scop, Statement
 from polyopt.ir.showing import show
 from polyopt.schedule.contraction import keep_lives
-from polyopt.schedule.data_steps import DataStep, RewrittenProgram
+from polyopt.schedule.data_steps import (
+    DataStep,
+    RewrittenProgram,
+    changed_arrays,
+    reused_dependences,
+)
 from polyopt.schedule.dataflow import Difference, first_difference, instances_of
-from polyopt.schedule.dependence_reuse import changed_arrays, reused_dependences
 from polyopt.schedule.dependences import Dependences
 from polyopt.schedule.legality import unaffected
 from polyopt.schedule.rebase import rebased

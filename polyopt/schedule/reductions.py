@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from enum import Enum, unique
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.ir.choice import chosen
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -26,6 +25,7 @@ from polyopt.ir.expr import (
     loads,
     walk,
 )
+from polyopt.ir.extremum import chosen
 from polyopt.ir.program import Part, Parts, Program, Repeat
 from polyopt.ir.scan import COMBINING, NoScan, parted
 from polyopt.ir.scop import Reduction, Role, Scop, Statement

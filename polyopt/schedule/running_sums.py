@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.ir.choice import chosen
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -27,6 +26,7 @@ from polyopt.ir.expr import (
     rewrite,
     walk,
 )
+from polyopt.ir.extremum import chosen
 from polyopt.ir.scop import Role, Scop, Statement
 
 LAWS = (MathFunc.EXP, MathFunc.EXP2)

@@ -7,6 +7,7 @@ are not what the placeholders say (PO0201, PO0203, PO0206 to PO0208).
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,14 +16,15 @@ import numpy as np
 from polyopt.api import Kernel
 from polyopt.compiled import CompiledKernel
 from polyopt.errors import ArgumentError, boundary
+from polyopt.frontend.syntax.annotations import Annotation
 from polyopt.ir.types import dtype_of
 from polyopt.runtime.values import array_of, type_name
+from polyopt.tracing import recording
 from polyopt.tracing.arrays import LazyArray
-from polyopt.tracing.declaring import as_lazy
-from polyopt.tracing.nodes import Node, Placeholder, reachable
+from polyopt.tracing.nodes import Kind, Node, Placeholder, reachable
 from polyopt.tracing.places import refuse
 from polyopt.tracing.program import told
-from polyopt.tracing.sizes import Extent, Size, value_of
+from polyopt.tracing.sizes import Extent, Shape, Size, as_extent, is_extent, parse, value_of
 from polyopt.tracing.stages import Graph, Stage, build
 from polyopt.tracing.subscripting import show
 
@@ -276,3 +278,78 @@ def _placeholder(given: object) -> Node:
     if isinstance(given, LazyArray) and isinstance(given._node.op, Placeholder):
         return given._node
     refuse("PO0805", f"the input {given!r} is no placeholder", hint="make inputs with po.tensor")
+
+
+def tensor(name: str, shape: object, dtype: object = None) -> LazyArray:
+    """Declare an input.
+
+    >>> import numpy as np, polyopt as po
+    >>> po.tensor("x", po.f32["N,D"])
+    <LazyArray (N, D) float32>
+    >>> po.tensor("w", ("D", 64), np.float64)
+    <LazyArray (D, 64) float64>
+    """
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+        refuse("PO0806", f"{name!r} is no name for an input")
+    if name in ("np", "po", "ml_dtypes"):
+        refuse("PO0806", f"the name {name!r} stands for a module in the function that is made")
+    if isinstance(shape, Annotation):
+        extents, found = _annotated(shape), shape.dtype.numpy
+    else:
+        parts = shape if isinstance(shape, tuple | list) else (shape,)
+        extents = tuple(_declared(part) for part in parts)
+        found = _element_type(dtype)
+    return LazyArray(recording.make(Placeholder(name), (), Kind(extents, found)))
+
+
+def _annotated(note: Annotation) -> Shape:
+    dims = note.dims or ()
+    if any(dim == ":" for dim in dims):
+        refuse("PO0806", f"the dimensions of `{note}` need names or numbers")
+    return tuple(_checked_extent(parse(dim)) for dim in dims)
+
+
+def _declared(part: object) -> Extent:
+    if isinstance(part, str):
+        return _checked_extent(parse(part))
+    if not is_extent(part):
+        refuse("PO0806", f"{part!r} is no size")
+    return _checked_extent(as_extent(part))
+
+
+def _checked_extent(extent: Extent) -> Extent:
+    if isinstance(extent, int) and extent < 0:
+        refuse("PO0806", f"the size {extent} is negative")
+    return extent
+
+
+def _element_type(dtype: object) -> np.dtype[np.generic]:
+    if isinstance(dtype, Annotation):
+        return dtype.dtype.numpy
+    if dtype is None:
+        refuse("PO0806", "the element type of an input is not given")
+    try:
+        return recording.known(np.dtype(dtype))  # type: ignore[call-overload]
+    except TypeError:
+        refuse("PO0806", f"{dtype!r} is no element type")
+
+
+def lazy(array: object, name: str | None = None) -> LazyArray:
+    """Capture a concrete array: its contents are those at the time of each call.
+
+    >>> import numpy as np, polyopt as po
+    >>> float((po.lazy(np.arange(3.0)) * 2).sum().compute())
+    6.0
+    """
+    if isinstance(array, LazyArray):
+        return array
+    if name is not None and (not name.isidentifier() or keyword.iskeyword(name)):
+        refuse("PO0806", f"{name!r} is no name for an array")
+    return LazyArray(recording.captured(np.asarray(array), name))
+
+
+def as_lazy(value: object) -> LazyArray:
+    """Return a size as a lazy number, an array as a lazy one."""
+    if isinstance(value, Size):
+        return LazyArray(recording.size_value(value))
+    return lazy(value)

@@ -13,8 +13,7 @@ import numpy as np
 
 from polyopt.runtime.values import array_of
 from polyopt.tracing.arrays import LazyArray, record
-from polyopt.tracing.compiling import CompiledGraph, compile
-from polyopt.tracing.declaring import tensor
+from polyopt.tracing.compiling import CompiledGraph, compile, tensor
 from polyopt.tracing.places import refuse
 
 _Form = tuple[tuple[str, tuple[bool, ...]], ...]  # of each operand: dtype, which extents are 1

@@ -204,7 +204,7 @@ def _show(monomial: Monomial, coefficient: int) -> str:
 
 def _lifted(op: Callable[[object, object], object], left: object, right: object) -> object:
     """Return the result of an operation that gives no size: a lazy number."""
-    from polyopt.tracing.declaring import as_lazy
+    from polyopt.tracing.compiling import as_lazy
 
     if isinstance(left, Size):
         return op(as_lazy(left), right)

@@ -11,7 +11,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from polyopt.cli.stored import stored_values
+from polyopt.cli.inputs import stored_values
 from polyopt.errors import UsageError
 
 PROGRAM = "def double(a):\n    return a * 2\n\n\ndef scale(a, factor):\n    return a * factor\n"

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polyopt.cli.stored import stored_values
+from polyopt.cli.inputs import stored_values
 from polyopt.dataclass import replace
 from polyopt.emit.lower import lower
 from polyopt.emit.text import emit_for_readers

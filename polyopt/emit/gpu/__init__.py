@@ -10,10 +10,9 @@ from polyopt.emit.gpu.kernels import cut_kernels
 from polyopt.emit.gpu.last_block_fusion import fuse_into_last_block
 from polyopt.emit.gpu.matrix import form_matrix_tiles, require_register_results
 from polyopt.emit.gpu.pipelines import pipeline_copies
-from polyopt.emit.gpu.privatization import privatize_updates
+from polyopt.emit.gpu.privatization import privatize_updates, spill_shared
 from polyopt.emit.gpu.registers import promote_to_registers
 from polyopt.emit.gpu.reuse import separate_reused_tiles
-from polyopt.emit.gpu.shared_spilling import spill_shared
 from polyopt.emit.passes.fma import contract
 from polyopt.ir.loops import LoopFunction
 

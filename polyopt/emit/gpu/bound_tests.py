@@ -15,13 +15,14 @@ from polyopt.ir.expr import (
     CompareOp,
     Const,
     Expr,
+    add,
     conjunction,
     integer,
     mul,
     operands,
     sub,
 )
-from polyopt.ir.linear import Linear, from_linear, linear
+from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.loops import For
 from polyopt.ir.types import DType
 
@@ -85,3 +86,29 @@ def ranges_inside(ranges: Ranges, loop: For) -> Ranges:
         return inside
     last = least + (end - 1 - least) // loop.step * loop.step
     return replace(inside, upper={**inside.upper, loop.iter: last})
+
+
+def undivided(test: Expr) -> Expr:
+    """Return `a < b // c + d` as `c * (a - d + 1) - 1 < b`, `a <= b // c + d` alike."""
+    match test:
+        case Compare(op=CompareOp.LT | CompareOp.LE, left=left, right=right) if (
+            left.dtype is DType.INT64
+        ):
+            pass
+        case _:
+            return test
+    gap = linear(sub(right, left))
+    for atom, factor in gap.terms:
+        match atom:
+            case Binary(op=BinaryOp.FLOORDIV, left=over, right=Const(value=int(by))) if (
+                factor == 1 and by > 0
+            ):
+                rest = Linear(gap.constant, tuple(t for t in gap.terms if t[0] != atom))
+                least = mul(integer(-by), from_linear(rest))
+                if test.op is CompareOp.LT:
+                    least = add(integer(by - 1), least)
+                found = replace(test, left=normalize(least), right=normalize(over))
+                return undivided(found)
+            case _:
+                pass
+    return test

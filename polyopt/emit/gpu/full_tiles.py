@@ -7,8 +7,8 @@ In: a nest of THREAD loops.  Out: the same, its inner loops of a small constant 
 from __future__ import annotations
 
 from polyopt.dataclass import dataclass, replace
+from polyopt.emit.gpu.bound_tests import undivided
 from polyopt.emit.gpu.nests import bounds_use, spans
-from polyopt.emit.gpu.quotients import undivided
 from polyopt.emit.nodes import expressions, map_body
 from polyopt.ir.expr import (
     Binary,

@@ -9,9 +9,9 @@ that are not in registers.
 from __future__ import annotations
 
 from polyopt.dataclass import dataclass, field, replace
+from polyopt.emit.gpu.bound_tests import undivided
 from polyopt.emit.gpu.each_block import in_each_block, under_grid
 from polyopt.emit.gpu.nests import spans
-from polyopt.emit.gpu.quotients import undivided
 from polyopt.emit.gpu.threads import outermost_nests
 from polyopt.emit.nodes import map_node
 from polyopt.emit.storage_scope import mentions

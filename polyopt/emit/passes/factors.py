@@ -10,9 +10,9 @@ elements are not contiguous, and a single panel of columns, where packing takes 
 from __future__ import annotations
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.extents import extent_of
 from polyopt.emit.passes.rewriting import trip_count
 from polyopt.emit.passes.tiles import RegisterTile, is_contiguous, operands_of
+from polyopt.emit.ranges import extent_of
 from polyopt.ir.expr import Expr, Iter, Load, integer, loads, sub
 from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Assign, Body, DeclareArray, LoopKind

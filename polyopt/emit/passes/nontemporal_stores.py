@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from itertools import chain
 
 from polyopt.dataclass import replace
-from polyopt.emit.extents import extent_of, streamed_row
 from polyopt.emit.lanes import is_contiguous, is_unit_stride, row_arrays
 from polyopt.emit.passes.rewriting import Names, bottom_up, trip_count
+from polyopt.emit.ranges import extent_of, streamed_row
 from polyopt.emit.regions import draws_words, expressions, whole_arrays, written_arrays
 from polyopt.ir.expr import (
     Binary,

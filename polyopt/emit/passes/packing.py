@@ -17,12 +17,12 @@ from functools import partial
 from math import prod
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.extents import extent_of
 from polyopt.emit.nodes import map_node
 from polyopt.emit.passes.disjoint import Element, LoopBox
 from polyopt.emit.passes.factors import factors
 from polyopt.emit.passes.rewriting import trip_count
 from polyopt.emit.passes.tiles import RegisterTile, is_contiguous, operands_of, register_nest
+from polyopt.emit.ranges import extent_of
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

@@ -18,7 +18,6 @@ from polyopt.emit.passes.rewriting import Names, trip_count
 from polyopt.emit.passes.scalar_replacement import Cell
 from polyopt.emit.passes.unroll import unrolled
 from polyopt.emit.regions import declared_names
-from polyopt.ir.choice import chosen
 from polyopt.ir.clock import checkpoint
 from polyopt.ir.expr import (
     Binary,
@@ -34,6 +33,7 @@ from polyopt.ir.expr import (
     VectorLoad,
     walk,
 )
+from polyopt.ir.extremum import chosen
 from polyopt.ir.linear import linear
 from polyopt.ir.loops import (
     Assign,

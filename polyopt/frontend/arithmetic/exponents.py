@@ -23,7 +23,7 @@ from polyopt.frontend.integers.affine_integers import (
 from polyopt.frontend.integers.intervals import interval_of
 from polyopt.frontend.integers.ranges import range_of
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.marks import dynamic_params
+from polyopt.frontend.program.drafts import dynamic_params
 from polyopt.frontend.program.memory import cheap, cheap_number, forced
 from polyopt.frontend.program.statement_domains import Scope
 from polyopt.frontend.values.codes import refuse

@@ -24,7 +24,7 @@ from polyopt.frontend.integers.ranges import (
     range_of,
 )
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.marks import dynamic_params, is_dynamic_name
+from polyopt.frontend.program.drafts import dynamic_params, is_dynamic_name
 from polyopt.frontend.program.memory import stored_number
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.promote import cast

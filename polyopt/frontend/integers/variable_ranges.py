@@ -14,8 +14,7 @@ from polyopt.frontend.integers.exact_integers import is_known_at_call
 from polyopt.frontend.integers.ranges import WORD, Span, range_of
 from polyopt.frontend.program.assembly import Alive, isl_params
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.drafts import Draft
-from polyopt.frontend.program.marks import Invocation, dynamic_params
+from polyopt.frontend.program.drafts import Draft, Invocation, dynamic_params
 from polyopt.frontend.program.statement_domains import Loop
 from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, Select, Unary, UnaryOp, loads
 from polyopt.ir.types import DType

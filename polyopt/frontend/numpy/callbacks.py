@@ -30,7 +30,7 @@ from polyopt.frontend.numpy.creation import in_type
 from polyopt.frontend.numpy.reductions import reduction
 from polyopt.frontend.numpy.table_rules import Rule
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.marks import Invocation
+from polyopt.frontend.program.drafts import Invocation
 from polyopt.frontend.program.memory import forced, is_whole, store, stored, stored_number
 from polyopt.frontend.program.statement_domains import Loop
 from polyopt.frontend.subscripts.compaction import total

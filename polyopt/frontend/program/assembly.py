@@ -18,18 +18,23 @@ from polyopt.frontend.program.checks import (
     context_of,
     is_dynamic,
     passing_of,
+    without_repeated_checks,
 )
 from polyopt.frontend.program.condition_splitting import Piece, Sizes, pieces_of, split_conditions
 from polyopt.frontend.program.control_flow import place_of, shared_loops
-from polyopt.frontend.program.drafts import Draft
-from polyopt.frontend.program.marks import Binding, Invocation, Mark, Storage, dynamic_params
+from polyopt.frontend.program.drafts import (
+    Binding,
+    Draft,
+    Invocation,
+    Mark,
+    Storage,
+    dynamic_params,
+)
 from polyopt.frontend.program.regions import Former, Known, used_params
 from polyopt.frontend.program.renaming import Renaming, renamed_draft, renamed_mark
-from polyopt.frontend.program.repeated_checks import without_repeated_checks
 from polyopt.frontend.program.statement_domains import scope_exprs, size_context
 from polyopt.frontend.values.values import Buffer, Index
 from polyopt.ir.affine import coalesced, condition_set, param_space
-from polyopt.ir.choice import chosen
 from polyopt.ir.clock import checkpoint
 from polyopt.ir.expr import (
     Binary,
@@ -43,6 +48,7 @@ from polyopt.ir.expr import (
     loads,
     rewrite,
 )
+from polyopt.ir.extremum import chosen
 from polyopt.ir.linear import normalize
 from polyopt.ir.names import params_of
 from polyopt.ir.program import Part, Parts

@@ -29,9 +29,7 @@ from polyopt.frontend.integers.affine_integers import (
 )
 from polyopt.frontend.integers.intervals import Interval
 from polyopt.frontend.integers.ranges import CONVERTED, INDEX, WORD, Name, Span, range_of
-from polyopt.frontend.program.facts import Facts, Kinds
-from polyopt.frontend.program.facts import Place as Origin
-from polyopt.frontend.program.marks import (
+from polyopt.frontend.program.drafts import (
     Binding,
     Mark,
     Place,
@@ -39,6 +37,8 @@ from polyopt.frontend.program.marks import (
     dynamic_name,
     dynamic_params,
 )
+from polyopt.frontend.program.facts import Facts, Kinds
+from polyopt.frontend.program.facts import Place as Origin
 from polyopt.frontend.program.statement_domains import Loop, Scope, holds_nowhere
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.identifiers import Names

@@ -10,8 +10,7 @@ from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from polyopt.frontend.program.drafts import Draft
-from polyopt.frontend.program.marks import Mark
+from polyopt.frontend.program.drafts import Draft, Mark
 from polyopt.ir.expr import Const, Expr
 
 Item: TypeAlias = Draft | Mark

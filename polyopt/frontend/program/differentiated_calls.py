@@ -13,8 +13,7 @@ from polyopt.autodiff.activity import Assigned, active_arrays
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import Loc
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.drafts import Draft, Total
-from polyopt.frontend.program.marks import Invocation, Mark
+from polyopt.frontend.program.drafts import Draft, Invocation, Mark, Total
 from polyopt.frontend.program.rebound_copies import settle_copies
 from polyopt.frontend.program.snapshots import refuse_stale
 from polyopt.frontend.program.statement_domains import Scope

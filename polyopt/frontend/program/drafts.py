@@ -5,7 +5,7 @@ Out: records that `builder.py` fills and `assembly.py` turns into the parts of a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import Loc
@@ -13,15 +13,23 @@ from polyopt.frontend.integers.affine_integers import floordiv, maximum, minimum
 from polyopt.frontend.integers.ranges import WORD
 from polyopt.frontend.program.statement_domains import Loop, Scope
 from polyopt.frontend.values.codes import refuse
-from polyopt.frontend.values.values import Tensor, iterators
-from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Load, Select, integer, loads
+from polyopt.frontend.values.values import Buffer, Tensor, iterators
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Const,
+    Expr,
+    Iter,
+    Load,
+    Param,
+    Select,
+    integer,
+    loads,
+    walk,
+)
 from polyopt.ir.linear import linear
 from polyopt.ir.scop import Reduction
 from polyopt.ir.showing import show
-
-if TYPE_CHECKING:
-    pass
-
 
 ITERATORS = ("i", "j", "k", "l", "m", "p", "q", "r", "s", "t", "u", "v", "w", "x", "y", "z")
 
@@ -115,3 +123,66 @@ def largest(extent: Expr, loop: Loop, loc: Loc | None) -> Expr:
         else:
             total = plus(total, times(largest(atom, loop, loc), factor))
     return total
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """`param` becomes `value`, an element of a 0-d buffer."""
+
+    param: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """`buffer` gets memory here: its extents are dynamic."""
+
+    buffer: Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """Library call number `site` on whole buffers."""
+
+    site: int
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+Place: TypeAlias = Binding | Storage | Invocation
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What happens at the place given by `scope` (loops, order complete)."""
+
+    scope: Scope
+    what: Place
+
+
+_SIGN = "@"  # in no identifier
+
+
+def dynamic_name(wish: str, number: int) -> str:
+    """Return the working name of a dynamic size."""
+    return f"{wish}{_SIGN}{number}"
+
+
+def is_dynamic_name(param: str) -> bool:
+    """Whether a parameter's working name is that of a dynamic size."""
+    return _SIGN in param
+
+
+def title_of(param: str) -> str:
+    """Return what a dynamic size is called in emitted text, before it is made unique."""
+    return param.partition(_SIGN)[0]
+
+
+def dynamic_params(*exprs: Expr) -> frozenset[str]:
+    """Return the dynamic sizes in `exprs`."""
+    return frozenset(
+        part.name
+        for expr in exprs
+        for part in walk(expr)
+        if isinstance(part, Param) and is_dynamic_name(part.name)
+    )

@@ -13,7 +13,7 @@ from polyopt.dataclass import dataclass, field
 from polyopt.errors import Loc
 from polyopt.frontend.integers.affine_integers import is_size
 from polyopt.frontend.integers.ranges import INDEX, SIZE, Name, Span, range_of
-from polyopt.frontend.program.marks import is_dynamic_name
+from polyopt.frontend.program.drafts import is_dynamic_name
 from polyopt.frontend.syntax.pysource import PyFunction
 from polyopt.frontend.values.promote import joined, unrounded
 from polyopt.ir.expr import Const, Expr, Param, rewrite

@@ -22,8 +22,7 @@ from polyopt.frontend.program.differentiated_calls import (
     no_derivative,
     spread,
 )
-from polyopt.frontend.program.drafts import Draft
-from polyopt.frontend.program.marks import Mark, Storage, dynamic_params
+from polyopt.frontend.program.drafts import Draft, Mark, Storage, dynamic_params
 from polyopt.frontend.values.values import Buffer
 from polyopt.ir.expr import (
     Binary,

@@ -11,9 +11,8 @@ from polyopt.dataclass import dataclass, field
 from polyopt.errors import Loc
 from polyopt.frontend.integers.affine_integers import FALSE
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.drafts import Draft
+from polyopt.frontend.program.drafts import Draft, Invocation, Mark
 from polyopt.frontend.program.facts import Place
-from polyopt.frontend.program.marks import Invocation, Mark
 from polyopt.frontend.program.memory import store
 from polyopt.frontend.program.snapshots import read_by, stand_for_name, stand_for_named
 from polyopt.frontend.values.codes import refuse

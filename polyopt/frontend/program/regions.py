@@ -14,8 +14,7 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.frontend.integers.affine_integers import at_least, floordiv, less, minus, plus, times
-from polyopt.frontend.program.drafts import Draft
-from polyopt.frontend.program.marks import Binding, Invocation, Mark, Storage
+from polyopt.frontend.program.drafts import Binding, Draft, Invocation, Mark, Storage
 from polyopt.frontend.program.statement_domains import ENDLESS, Loop, Scope
 from polyopt.ir.affine import condition_set, param_space
 from polyopt.ir.expr import Const, Expr, Iter, Load, Param, integer, rewrite

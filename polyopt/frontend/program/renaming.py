@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from polyopt.dataclass import dataclass, field, replace
-from polyopt.frontend.program.drafts import Draft
-from polyopt.frontend.program.marks import Binding, Mark
+from polyopt.frontend.program.drafts import Binding, Draft, Mark
 from polyopt.frontend.program.statement_domains import Scope
 from polyopt.ir.expr import Cast, Expr, Load, Param, Symbol, rewrite
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import islpy as isl
 
+from polyopt.autodiff.activity import unread
 from polyopt.autodiff.order import Adjoint, Step
 from polyopt.autodiff.private import expansions
 from polyopt.autodiff.reverse import Memory, Refused, Sweep, reverse
-from polyopt.autodiff.unread import unread
 from polyopt.dataclass import replace
 from polyopt.errors import Loc
 from polyopt.frontend.integers.affine_integers import TRUE, floordiv, minus, plus, times
@@ -29,8 +29,15 @@ from polyopt.frontend.program.differentiated_calls import (
     no_derivative,
     spread,
 )
-from polyopt.frontend.program.drafts import Draft, arrays_of, largest
-from polyopt.frontend.program.marks import Binding, Invocation, Storage, dynamic_params
+from polyopt.frontend.program.drafts import (
+    Binding,
+    Draft,
+    Invocation,
+    Storage,
+    arrays_of,
+    dynamic_params,
+    largest,
+)
 from polyopt.frontend.program.statement_domains import (
     Loop,
     Scope,

@@ -13,8 +13,7 @@ from polyopt.errors import Loc
 from polyopt.frontend.integers.affine_integers import TRUE, ZERO, both, compare, is_affine, plus
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.control_flow import Flow, Item, place_of, shared_loops
-from polyopt.frontend.program.drafts import Draft, arrays_of
-from polyopt.frontend.program.marks import Invocation, Mark
+from polyopt.frontend.program.drafts import Draft, Invocation, Mark, arrays_of
 from polyopt.frontend.program.memory import stored
 from polyopt.frontend.program.statement_domains import Loop, Scope, holds_nowhere, scope_exprs
 from polyopt.frontend.values.codes import refuse

@@ -49,8 +49,8 @@ from polyopt.frontend.variables.detaching import unpin
 from polyopt.frontend.variables.memory_variables import meet, pin_names
 from polyopt.frontend.variables.name_rotation import settle_watches
 from polyopt.frontend.variables.unbound import unset
-from polyopt.ir.choice import chosen
 from polyopt.ir.expr import Expr, Select, loads
+from polyopt.ir.extremum import chosen
 
 
 @dataclass(frozen=True, slots=True)

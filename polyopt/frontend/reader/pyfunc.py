@@ -27,8 +27,8 @@ from polyopt.frontend.program.assembly import (
 )
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.decisions import Undecided, assume
+from polyopt.frontend.program.drafts import Binding, title_of
 from polyopt.frontend.program.facts import Facts
-from polyopt.frontend.program.marks import Binding, title_of
 from polyopt.frontend.program.rebound_copies import settle_copies
 from polyopt.frontend.program.renaming import Renaming
 from polyopt.frontend.program.snapshots import refuse_stale

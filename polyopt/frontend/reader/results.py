@@ -18,7 +18,7 @@ from polyopt.frontend.integers.affine_integers import (
     times,
 )
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.marks import dynamic_params
+from polyopt.frontend.program.drafts import dynamic_params
 from polyopt.frontend.program.memory import forced, is_whole, plain, stored, stored_number
 from polyopt.frontend.subscripts.masks import plain as unmasked
 from polyopt.frontend.values.codes import refuse

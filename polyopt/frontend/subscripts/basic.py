@@ -34,7 +34,7 @@ from polyopt.frontend.integers.affine_integers import (
     times,
 )
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.marks import dynamic_params
+from polyopt.frontend.program.drafts import dynamic_params
 from polyopt.frontend.program.statement_domains import Loop
 from polyopt.frontend.subscripts.runtime_subscripts import Pending, Place, checked, found_position
 from polyopt.frontend.subscripts.strides import clipped

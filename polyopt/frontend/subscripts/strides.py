@@ -26,7 +26,7 @@ from polyopt.frontend.integers.affine_integers import (
 )
 from polyopt.frontend.numpy.call_arguments import known_int
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.marks import dynamic_params
+from polyopt.frontend.program.drafts import dynamic_params
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.values import Iterated, Number, Value, has_loads, iterators
 from polyopt.ir.expr import CompareOp, Expr, integer

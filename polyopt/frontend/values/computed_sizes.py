@@ -23,8 +23,8 @@ from polyopt.frontend.integers.affine_integers import (
     times,
 )
 from polyopt.frontend.program.builder import Builder
+from polyopt.frontend.program.drafts import is_dynamic_name
 from polyopt.frontend.program.facts import Facts
-from polyopt.frontend.program.marks import is_dynamic_name
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

@@ -20,7 +20,7 @@ from polyopt.frontend.integers.affine_integers import (
     unclipped,
 )
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.marks import dynamic_params
+from polyopt.frontend.program.drafts import dynamic_params
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.values import Index, Tensor, iterators, remapped
 from polyopt.ir.expr import Binary, BinaryOp, CompareOp, Const, Expr, Iter, Param, integer, walk

@@ -11,7 +11,7 @@ from collections.abc import Sequence as Items
 
 from polyopt.dataclass import replace
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.marks import Binding, Mark
+from polyopt.frontend.program.drafts import Binding, Mark
 from polyopt.frontend.program.memory import EXPENSIVE, settled, stored, stored_number
 from polyopt.frontend.reader.comprehensions import Generated, collected
 from polyopt.frontend.subscripts.compaction import compacted

@@ -11,7 +11,7 @@ from polyopt.dataclass import replace
 from polyopt.errors import Loc
 from polyopt.frontend.integers.affine_integers import at_least, minus
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.marks import is_dynamic_name
+from polyopt.frontend.program.drafts import is_dynamic_name
 from polyopt.frontend.values.shapes import equate
 from polyopt.frontend.values.values import Index, Tensor, view_of
 from polyopt.frontend.variables.call_frames import Pin

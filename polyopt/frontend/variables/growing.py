@@ -17,8 +17,8 @@ from polyopt.frontend.integers.affine_integers import (
     times,
 )
 from polyopt.frontend.program.builder import Builder
+from polyopt.frontend.program.drafts import Binding, dynamic_params
 from polyopt.frontend.program.facts import Place
-from polyopt.frontend.program.marks import Binding, dynamic_params
 from polyopt.frontend.program.statement_domains import ENDLESS, Scope
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.computed_sizes import as_affine, is_over_params

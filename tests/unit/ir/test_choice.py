@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.ir.choice import chosen
 from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Load, Select, Symbol, integer
+from polyopt.ir.extremum import chosen
 from polyopt.ir.types import DType
 from tests.texts import bare
 

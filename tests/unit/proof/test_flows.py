@@ -6,7 +6,7 @@ import islpy as isl
 import pytest
 
 from polyopt.ir.budget import Budget, query
-from polyopt.proof.flows import Effect, Event, flow_of
+from polyopt.proof.events import Effect, Event, flow_of
 
 SPACE = isl.Space.params_alloc(isl.DEFAULT_CONTEXT, 0)
 

@@ -11,7 +11,7 @@ import pytest
 from polyopt.ir.expr import Broadcast, Expr, Iter, Symbol, VectorLoad, add, integer, mul
 from polyopt.ir.loops import Assign, Declare, For, If, LoopKind, Node, show_body
 from polyopt.ir.types import DType
-from polyopt.proof.lanes import one_lane
+from polyopt.proof.certification import one_lane
 from polyopt.proof.rerolling import reroll
 from tests.unit.proof.edits import F64, SIZE, I, below, element, local, number
 

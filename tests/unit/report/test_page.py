@@ -8,14 +8,13 @@ from html.parser import HTMLParser
 import pytest
 
 from polyopt.building import compile_stages
-from polyopt.emit.annotated import annotated
+from polyopt.emit.line_marks import annotated
 from polyopt.errors import ToolchainError
 from polyopt.explaining import subject_of
 from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.machine import Machine
 from polyopt.report.iterations import MOST_POINTS, pictures
-from polyopt.report.page import LARGEST, Sources, page, roofline
-from polyopt.report.zoom import nest_lines
+from polyopt.report.page import LARGEST, Sources, nest_lines, page, roofline
 from polyopt.targets import Options
 from tests.unit.report import programs
 

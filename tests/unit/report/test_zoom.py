@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from polyopt.building import compile_stages
-from polyopt.emit.annotated import annotated
+from polyopt.emit.line_marks import annotated
 from polyopt.errors import ToolchainError, UsageError
 from polyopt.explaining import assembly_of, level_lines, subject_of
 from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.ir.host import DeviceProgram
 from polyopt.ir.target import TARGETS
 from polyopt.machine import Machine
-from polyopt.report.zoom import MOST, nest_lines
+from polyopt.report.page import LINES_OF_A_NEST, nest_lines
 from polyopt.targets import Options
 from tests.unit.report import programs
 
@@ -46,7 +46,7 @@ def test_nests_take_ten_lines(function):
     heads = [n for n, line in enumerate(lines) if line[0].isdigit()]
     sizes = [end - start for start, end in zip(heads, [*heads[1:], len(lines)], strict=True)]
     assert sizes
-    assert max(sizes) <= MOST
+    assert max(sizes) <= LINES_OF_A_NEST
 
 
 def test_code_has_the_source_beside_it():
