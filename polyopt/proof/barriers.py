@@ -31,7 +31,7 @@ from polyopt.ir.loops import (
 )
 from polyopt.ir.nodes import all_nodes
 from polyopt.ir.scop import Role
-from polyopt.proof.block_accesses import BarrierTimes, BlockAccess, BlockReader, Place, depth
+from polyopt.proof.block_accesses import BarrierTimes, BlockAccess, BlockReader, ProgramPoint, depth
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.kernels import locals_of
 from polyopt.proof.nodes import written
@@ -199,7 +199,7 @@ def _fault(kernel: Kernel, path: Path, faults: frozenset[str]) -> str | None:
         locals_of(kernel.body),
         2 * depth(body) + 1,
     )
-    reader.body(kernel.body, Place(path, ()))
+    reader.body(kernel.body, ProgramPoint(path, ()))
     if reader.strays:
         return f"a thread reaches another thread's part of {reader.strays[0]}"
     try:

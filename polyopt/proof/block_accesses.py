@@ -93,7 +93,7 @@ class CopyGroupTimes:
 
 
 @dataclass(frozen=True)
-class Place:
+class ProgramPoint:
     """The position of a node: `time` is the block's time, `thread` the running thread's number.
 
     `thread` None stands for every thread.  `combined`: the array that neighbouring threads reduce
@@ -125,17 +125,17 @@ class BlockReader:
     strays: list[str] = field(default_factory=list)
     copy_groups: list[CopyGroupTimes] = field(default_factory=list)
 
-    def body(self, body: Body, where: Place) -> None:
+    def body(self, body: Body, where: ProgramPoint) -> None:
         for position, node in enumerate(body):
             here = where
             if len(where.path.loops) >= self.outside and not self.in_nest(where):
                 here = replace(where, time=(*where.time, integer(2 * position)))
             self.node(node, here)
 
-    def in_nest(self, where: Place) -> bool:
+    def in_nest(self, where: ProgramPoint) -> bool:
         return any(loop.kind is LoopKind.THREAD for loop in where.path.loops)
 
-    def node(self, node: Node, where: Place) -> None:
+    def node(self, node: Node, where: ProgramPoint) -> None:
         match node:
             case For(kind=LoopKind.THREAD) if not self.in_nest(where):
                 self.nest(node, where)
@@ -157,7 +157,7 @@ class BlockReader:
                 self.own_reads(node, where)
                 self.inside(node, where)
 
-    def assign(self, node: Assign, where: Place) -> None:
+    def assign(self, node: Assign, where: ProgramPoint) -> None:
         """Read an assignment; an atomic one reads and sets its element as one."""
         if not node.is_atomic:
             self.own_reads(node, where)
@@ -169,11 +169,11 @@ class BlockReader:
                 self.reads(part, where)
         self.access(node.target, where, is_written=True, is_atomic=True)
 
-    def own_reads(self, node: Node, where: Place) -> None:
+    def own_reads(self, node: Node, where: ProgramPoint) -> None:
         for expr in own_expressions(node):
             self.reads(expr, where)
 
-    def inside(self, node: Node, where: Place) -> None:
+    def inside(self, node: Node, where: ProgramPoint) -> None:
         """Read the bodies of a node; outside of thread nests, iterations and branches are times."""
         for number, part in enumerate(bodies(node)):
             path = where.path.into(node, number)
@@ -183,7 +183,7 @@ class BlockReader:
                 inner = replace(inner, time=(*self.started(where), tells))
             self.body(part, inner)
 
-    def nest(self, outermost: For, where: Place) -> None:
+    def nest(self, outermost: For, where: ProgramPoint) -> None:
         """Read the body of a thread nest, which each thread runs on its own."""
         nest = thread_nest(outermost)
         number = nest.number()
@@ -201,7 +201,7 @@ class BlockReader:
             inside = replace(inside, combined=(nest.combined, nest.first()))
         self.body(nest.inside, inside)
 
-    def scan(self, loop: For, where: Place) -> None:
+    def scan(self, loop: For, where: ProgramPoint) -> None:
         """Read a recurrence that all threads scan together: any thread may run any iteration.
 
         Threads wait for one another inside the scan and at its end.
@@ -214,19 +214,19 @@ class BlockReader:
             self.own_reads(node, inside)
             self.access(node.target, inside, is_written=True)
 
-    def started(self, where: Place) -> tuple[Expr, ...]:
+    def started(self, where: ProgramPoint) -> tuple[Expr, ...]:
         """Return the time of the bodies of a node, after the node's own reads."""
         *outer, position = where.time
         return (*outer, Binary(BinaryOp.ADD, position, integer(1), DType.INT64))
 
-    def unsure(self, node: Node, where: Place, path: Path) -> tuple[DataCondition, ...]:
+    def unsure(self, node: Node, where: ProgramPoint, path: Path) -> tuple[DataCondition, ...]:
         if len(path.data) == len(where.path.data) or self.in_nest(where):
             return where.around
         return (*where.around, DataCondition(node, len(where.time)))
 
     # -- accesses
 
-    def reads(self, expr: Expr, where: Place) -> None:
+    def reads(self, expr: Expr, where: ProgramPoint) -> None:
         for part in walk(expr):
             if isinstance(part, Load | VectorLoad):
                 self.access(part, where, is_written=False)
@@ -234,7 +234,7 @@ class BlockReader:
     def access(
         self,
         access: Load | VectorLoad,
-        where: Place,
+        where: ProgramPoint,
         *,
         is_written: bool,
         is_async: bool = False,
@@ -270,7 +270,9 @@ class BlockReader:
             )
         )
 
-    def check_own(self, access: Load | VectorLoad, index: tuple[Expr, ...], where: Place) -> None:
+    def check_own(
+        self, access: Load | VectorLoad, index: tuple[Expr, ...], where: ProgramPoint
+    ) -> None:
         """Check that a thread accesses only its own part of an array in registers."""
         first = _function(where.path.frame, index[0]).intersect_domain(where.path.domain)
         if where.thread is None or not first.is_subset(self.thread(where)):
@@ -287,12 +289,12 @@ class BlockReader:
             ),
         )
 
-    def times(self, where: Place) -> isl.Map:
+    def times(self, where: ProgramPoint) -> isl.Map:
         """Return `{ [iterators] -> [time] }`, times padded to one length."""
         padded = (*where.time, *[integer(0)] * (self.length - len(where.time)))
         return where.path.frame.map_to("", padded).reset_tuple_id(_OUT)
 
-    def thread(self, where: Place) -> isl.Map:
+    def thread(self, where: ProgramPoint) -> isl.Map:
         """Return `{ [iterators] -> [thread] }`."""
         frame = where.path.frame
         if where.thread is not None:
@@ -302,7 +304,7 @@ class BlockReader:
         inside = inside.upper_bound_val(isl.dim_type.set, 0, isl.Val(self.kernel.threads - 1))
         return isl.Map.from_domain_and_range(frame.universe, inside)
 
-    def outer(self, where: Place, place: isl.Map) -> isl.Map:
+    def outer(self, where: ProgramPoint, place: isl.Map) -> isl.Map:
         """Return `place` as a function of the iterators of host and grid alone."""
         count = place.dim(isl.dim_type.in_)
         return place.project_out(isl.dim_type.in_, self.outside, count - self.outside)

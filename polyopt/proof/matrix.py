@@ -34,7 +34,7 @@ from polyopt.ir.nodes import all_nodes, bodies, map_bodies
 from polyopt.ir.program import Program
 from polyopt.ir.types import DType
 from polyopt.proof.affine import NotAffine
-from polyopt.proof.block_accesses import BlockAccess, BlockReader, Place, depth
+from polyopt.proof.block_accesses import BlockAccess, BlockReader, ProgramPoint, depth
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.kernels import locals_of
 from polyopt.proof.paths import Path, with_paths
@@ -157,13 +157,13 @@ class _Watcher(BlockReader):
 
     zeros: set[int] = field(default_factory=set)
 
-    def node(self, node: Node, where: Place) -> None:
+    def node(self, node: Node, where: ProgramPoint) -> None:
         before = len(self.accesses)
         BlockReader.node(self, node, where)
         if isinstance(node, Assign) and self.is_zero(node, where):
             self.zeros |= {id(touch) for touch in self.accesses[before:] if touch.is_written}
 
-    def is_zero(self, node: Assign, where: Place) -> bool:
+    def is_zero(self, node: Assign, where: ProgramPoint) -> bool:
         if where.path.data or not isinstance(node.target, Load):
             return False
         try:
@@ -185,7 +185,7 @@ def _watched(kernel: Kernel, path: Path, body: Body, arrays: frozenset[str]) -> 
     watcher = _Watcher(
         changed, outside, arrays, frozenset(), locals_of(body), 2 * depth(inside) + 1
     )
-    watcher.body(body, Place(path, ()))
+    watcher.body(body, ProgramPoint(path, ()))
     return watcher
 
 

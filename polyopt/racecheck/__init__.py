@@ -4,8 +4,16 @@ In: emitted C, arguments.  Out: the pairs of iterations that touch one element u
 """
 
 from polyopt.racecheck.checker import Checked, Checker, check_races
-from polyopt.racecheck.library import Cell, Level, Place, Race, RaceKind, Touch
+from polyopt.racecheck.library import Cell, Level, Race, RaceKind, SourceLine, Touch
 
 __all__ = [
-    "Cell", "Checked", "Checker", "Level", "Place", "Race", "RaceKind", "Touch", "check_races",
+    "Cell",
+    "Checked",
+    "Checker",
+    "Level",
+    "Race",
+    "RaceKind",
+    "SourceLine",
+    "Touch",
+    "check_races",
 ]  # fmt: skip

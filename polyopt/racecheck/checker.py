@@ -19,9 +19,9 @@ from polyopt.never import assert_never
 from polyopt.racecheck.library import (
     Cell,
     Level,
-    Place,
     Race,
     RaceKind,
+    SourceLine,
     Touch,
     build_checked,
     build_run_time,
@@ -150,7 +150,7 @@ def _races(conflicts: list[Any], library: Path, text: str, level: Level) -> tupl
     return tuple(_race(c, found, level) for c in conflicts)
 
 
-def _race(conflict: Any, found: dict[tuple[int, int], Place], level: Level) -> Race:  # noqa: ANN401
+def _race(conflict: Any, found: dict[tuple[int, int], SourceLine], level: Level) -> Race:  # noqa: ANN401
     first, second = (_touch(conflict, who, found) for who in ("earlier", "later"))
     both = first.writes and second.writes
     return Race(
@@ -164,12 +164,12 @@ def _race(conflict: Any, found: dict[tuple[int, int], Place], level: Level) -> R
     )
 
 
-def _touch(conflict: Any, who: str, found: dict[tuple[int, int], Place]) -> Touch:  # noqa: ANN401
+def _touch(conflict: Any, who: str, found: dict[tuple[int, int], SourceLine]) -> Touch:  # noqa: ANN401
     place = found[conflict[f"{who}_place"], conflict[f"{who}_call"]]
     return Touch(conflict[f"{who}_iteration"], place, bool(conflict[f"{who}_writes"]))
 
 
-def _cell(conflict: Any, found: dict[tuple[int, int], Place]) -> Cell | None:  # noqa: ANN401
+def _cell(conflict: Any, found: dict[tuple[int, int], SourceLine]) -> Cell | None:  # noqa: ANN401
     if conflict["cell"] is not None:
         name, index = conflict["cell"]
         return Cell(name, tuple(index))

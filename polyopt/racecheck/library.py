@@ -96,20 +96,20 @@ def sanitizer_libraries(compiler: Compiler) -> tuple[str, str]:
 
 def places(
     library: Path, text: str, offsets: Sequence[tuple[int, int]]
-) -> dict[tuple[int, int], Place]:
+) -> dict[tuple[int, int], SourceLine]:
     """Return the lines at (place, call) offsets: inside a helper function, the line of its call."""
     numbers = sorted({number for pair in offsets for number in pair if number})
     tool = ["addr2line", "-f", "-e", str(library), *(hex(number) for number in numbers)]
     answers = iter(_run(tool).splitlines()) if numbers else iter(())
     found = {number: (next(answers), _line(next(answers))) for number in numbers}
     lines = text.split("\n")
-    result: dict[tuple[int, int], Place] = {}
+    result: dict[tuple[int, int], SourceLine] = {}
     for place, call in offsets:
         function, line = found.get(place, ("", 0))
         if _HELPER.match(function) and call in found:
             _, line = found[call]
         shown = lines[line - 1].strip() if 0 < line <= len(lines) else ""
-        result[place, call] = Place(line, shown)
+        result[place, call] = SourceLine(line, shown)
     return result
 
 
@@ -171,7 +171,7 @@ class RaceKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLine:
     """A line of the C text."""
 
     line: int
@@ -183,7 +183,7 @@ class Touch:
     """One access: by which iteration of the loop (from 0), where, and whether it writes."""
 
     iteration: int
-    place: Place
+    place: SourceLine
     writes: bool
 
 
@@ -207,7 +207,7 @@ class Race:
 
     kind: RaceKind
     level: Level
-    loop: Place
+    loop: SourceLine
     first: Touch
     second: Touch
     cell: Cell | None

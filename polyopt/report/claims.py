@@ -16,7 +16,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.errors import BudgetError, IllegalSchedule, Loc, PolyoptError, ScheduleError
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Scop
-from polyopt.report.findings import Finding, Place, Verdict
+from polyopt.report.findings import Finding, RelatedLocation, Verdict
 from polyopt.report.nests import Loop, loops_of, named
 from polyopt.schedule import (
     Repair,
@@ -318,7 +318,7 @@ def _repaired(schedule: Schedule, error: PolyoptError | None) -> Schedule | None
     return schedule.attempt(*repair.steps) if isinstance(repair, Repair) else None
 
 
-def _places(error: PolyoptError | None, scop: Scop) -> Iterator[Place]:
+def _places(error: PolyoptError | None, scop: Scop) -> Iterator[RelatedLocation]:
     """Yield where the two iterations of a witness stand."""
     witness = error.witness if isinstance(error, IllegalSchedule) else None
     if not isinstance(witness, Witness) or witness.kind not in _VERBS:
@@ -334,7 +334,7 @@ def _places(error: PolyoptError | None, scop: Scop) -> Iterator[Place]:
         if statement is None or statement.loc is None or len(instance) != len(statement.iters):
             continue
         at = ", ".join(f"{n}={v}" for n, v in zip(statement.iters, instance, strict=True))
-        yield Place(f"iteration ({at}) {verb} {cell}", statement.loc)
+        yield RelatedLocation(f"iteration ({at}) {verb} {cell}", statement.loc)
 
 
 def _witness(error: PolyoptError | None, scop: Scop) -> Mapping[str, object] | None:

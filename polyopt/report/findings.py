@@ -23,7 +23,7 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RelatedLocation:
     """A place that a finding is about as well, and what happens there."""
 
     text: str
@@ -44,7 +44,7 @@ class Finding:
     verdict: Verdict
     loc: Loc | None = None
     error: PolyoptError | None = None
-    places: tuple[Place, ...] = ()
+    places: tuple[RelatedLocation, ...] = ()
     witness: Mapping[str, object] | None = None
     repair: str | None = None
     seconds: float = 0.0

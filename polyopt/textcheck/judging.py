@@ -24,10 +24,9 @@ from polyopt.ir.affine import (
     set_space,
 )
 from polyopt.ir.expr import Compare, CompareOp, Expr, Iter, Param, integer, walk
-from polyopt.report.findings import Finding, Verdict
-from polyopt.report.findings import Place as Shown
+from polyopt.report.findings import Finding, RelatedLocation, Verdict
 from polyopt.textcheck.reading import functions_of
-from polyopt.textcheck.scope import Access, Arithmetic, Function, Loop, Place
+from polyopt.textcheck.scope import Access, Arithmetic, Function, Loop, LoopContext
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -110,14 +109,14 @@ class Judge:
 
     # -- sets -------------------------------------------------------------------------------
 
-    def domain(self, place: Place) -> isl.Set:
+    def domain(self, place: LoopContext) -> isl.Set:
         """Return the iterations at a place, over the sizes that parameters can have."""
         known = self.domains.get(id(place))
         if known is None:
             known = self.domains[id(place)] = self._domain(place)
         return known
 
-    def _domain(self, place: Place) -> isl.Set:
+    def _domain(self, place: LoopContext) -> isl.Set:
         iters = [loop.iter for loop in place.loops]
         space = set_space(sorted(self.function.params), "", iters)
         conditions = [c for loop in place.loops for c in loop.conditions] + list(place.conditions)
@@ -242,7 +241,11 @@ class Judge:
         what = f"{self.function.name}: iterations of `{first[level]}` share `{one.array}`"
         does = "writes" if two.is_write else "reads"
         note = f"example: {sizes}: {both[0]} writes what {both[1]} {does}"
-        places = (Shown(f"the other access, `{self.unit.source(two.node)}`", self._loc(two.node)),)
+        places = (
+            RelatedLocation(
+                f"the other access, `{self.unit.source(two.node)}`", self._loc(two.node)
+            ),
+        )
         return self._refuted(claim, "PO0626", what, one.node, note, places=places)
 
     def _pairs(self, level: int, one: Access, two: Access) -> isl.Map:
@@ -341,7 +344,7 @@ class Judge:
         what: str,
         node: Node,
         note: str,
-        places: tuple[Shown, ...] = (),
+        places: tuple[RelatedLocation, ...] = (),
     ) -> Finding:
         error: PolyoptError = _error(code, what, self._loc(node), note)
         return Finding(self.function.name, claim, Verdict.REFUTED, error.loc, error, places)

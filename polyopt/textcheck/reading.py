@@ -33,8 +33,8 @@ from polyopt.textcheck.scope import (
     Integers,
     Known,
     Loop,
+    LoopContext,
     Memory,
-    Place,
     Unread,
     Width,
     declared,
@@ -102,7 +102,7 @@ class Reader:
 
     def function(self) -> Function:
         """Return what the function does."""
-        top = Place((), (), True)
+        top = LoopContext((), (), True)
         self._parameters(top)
         self.block(part(self.node, "body"), top, self.names)
         arrays = [name for name, _ in self.renamed]
@@ -114,7 +114,7 @@ class Reader:
             tuple(self.unread), frozenset(self.calls), self.node,
         )  # fmt: skip
 
-    def _parameters(self, place: Place) -> None:
+    def _parameters(self, place: LoopContext) -> None:
         node = part(self.node, "declarator")
         while node.type != "function_declarator":
             node = part(node, "declarator")
@@ -135,7 +135,7 @@ class Reader:
         self,
         name: str,
         dims: tuple[Node | None, ...],
-        place: Place,
+        place: LoopContext,
         names: dict[str, Known | Memory],
     ) -> None:
         read = self._integers(place, names, note=False)
@@ -153,7 +153,7 @@ class Reader:
         self.extents[name] = known.dims
 
     def _integers(
-        self, place: Place, names: dict[str, Known | Memory], *, note: bool = True
+        self, place: LoopContext, names: dict[str, Known | Memory], *, note: bool = True
     ) -> Integers:
         def noted(node: Node, value: Expr, width: Width) -> None:
             if note:
@@ -161,7 +161,7 @@ class Reader:
 
         return Integers(names, self.functions, noted)
 
-    def block(self, node: Node, place: Place, outer: dict[str, Known | Memory]) -> None:
+    def block(self, node: Node, place: LoopContext, outer: dict[str, Known | Memory]) -> None:
         """Read the statements of a block; a pragma is about the one behind it."""
         names = dict(outer)
         pragma = ""
@@ -188,7 +188,7 @@ class Reader:
         return text
 
     def statement(
-        self, node: Node, place: Place, names: dict[str, Known | Memory], pragma: str = ""
+        self, node: Node, place: LoopContext, names: dict[str, Known | Memory], pragma: str = ""
     ) -> None:
         """Read a statement; what is not understood is noted."""
         try:
@@ -197,7 +197,7 @@ class Reader:
             self.unread.append((gap.node, gap.why))
 
     def _statement(  # noqa: C901 - one case per kind of statement
-        self, node: Node, place: Place, names: dict[str, Known | Memory], pragma: str
+        self, node: Node, place: LoopContext, names: dict[str, Known | Memory], pragma: str
     ) -> None:
         guard = guard_of(pragma)
         known = PARALLEL.match(pragma) or SIMD.match(pragma)
@@ -231,7 +231,9 @@ class Reader:
             case _:
                 raise Unread(node, f"a {node.type.replace('_', ' ')} is not understood")
 
-    def _declaration(self, node: Node, place: Place, names: dict[str, Known | Memory]) -> None:
+    def _declaration(
+        self, node: Node, place: LoopContext, names: dict[str, Known | Memory]
+    ) -> None:
         words = text_of(part(node, "type")).split()
         others = [text_of(c) for c in node.named_children if c.type == "type_qualifier"]
         width = width_of([*words, *others])
@@ -261,17 +263,17 @@ class Reader:
                 self.effects(found.value, place, names, "")
             self._memory(found.name, found.dims, place, names)
 
-    def _branches(self, node: Node, place: Place, names: dict[str, Known | Memory]) -> None:
+    def _branches(self, node: Node, place: LoopContext, names: dict[str, Known | Memory]) -> None:
         condition = part(node, "condition")
         self.effects(condition, place, names, "")
         try:
             holds = self._integers(place, names).condition(condition)
         except Unread:
-            here = there = Place(place.loops, place.conditions, False)
+            here = there = LoopContext(place.loops, place.conditions, False)
         else:
             otherwise = Unary(UnaryOp.INVERT, holds, DType.BOOL)
-            here = Place(place.loops, (*place.conditions, holds), place.exact)
-            there = Place(place.loops, (*place.conditions, otherwise), place.exact)
+            here = LoopContext(place.loops, (*place.conditions, holds), place.exact)
+            there = LoopContext(place.loops, (*place.conditions, otherwise), place.exact)
         self.statement(part(node, "consequence"), here, dict(names))
         alternative = node.child_by_field_name("alternative")
         for child in () if alternative is None else alternative.named_children:
@@ -279,7 +281,7 @@ class Reader:
                 self.statement(child, there, dict(names))
 
     def _loop(
-        self, node: Node, place: Place, names: dict[str, Known | Memory], pragma: str
+        self, node: Node, place: LoopContext, names: dict[str, Known | Memory], pragma: str
     ) -> None:
         names = dict(names)
         few = few_iterations(node) if self.unrolled and not pragma else None
@@ -318,13 +320,13 @@ class Reader:
         lanes = SIMD.match(pragma) is not None
         combined = reductions_of(pragma)
         loop = Loop(own, conditions, step, clauses is not None, lanes, private, node, combined)
-        inside = Place((*place.loops, loop), place.conditions, place.exact)
+        inside = LoopContext((*place.loops, loop), place.conditions, place.exact)
         passed = Binary(BinaryOp.ADD, counter, number(step), DType.INT64)
         self.arithmetic.append(Arithmetic(passed, width, inside, part(node, "update")))
         self.statement(body, inside, names, below)
 
     def _start(
-        self, node: Node, place: Place, names: dict[str, Known | Memory]
+        self, node: Node, place: LoopContext, names: dict[str, Known | Memory]
     ) -> tuple[str, Expr, Width]:
         start = part(node, "initializer")
         read = self._integers(place, names)
@@ -385,7 +387,7 @@ class Reader:
         return Binary(BinaryOp.ADD, bound, number(1), DType.INT64) if operator == ">" else bound
 
     def effects(  # noqa: C901 - one case per kind of expression
-        self, node: Node, place: Place, names: dict[str, Known | Memory], guard: str
+        self, node: Node, place: LoopContext, names: dict[str, Known | Memory], guard: str
     ) -> None:
         """Note what an expression reads and writes."""
         match node.type:
@@ -415,7 +417,7 @@ class Reader:
                         self.effects(child, place, names, guard)
 
     def _called(
-        self, node: Node, place: Place, names: dict[str, Known | Memory], guard: str
+        self, node: Node, place: LoopContext, names: dict[str, Known | Memory], guard: str
     ) -> None:
         name = text_of(part(node, "function"))
         given = part(node, "arguments").named_children
@@ -436,7 +438,7 @@ class Reader:
         name: str,
         definition: Node,
         given: list[Node],
-        place: Place,
+        place: LoopContext,
         names: dict[str, Known | Memory],
     ) -> None:
         """Read a function's body where it is called, its parameters standing for what is passed."""
@@ -470,7 +472,13 @@ class Reader:
         self.block(part(definition, "body"), place, own)
 
     def _element(
-        self, node: Node, place: Place, names: dict[str, Known | Memory], guard: str, *, write: bool
+        self,
+        node: Node,
+        place: LoopContext,
+        names: dict[str, Known | Memory],
+        guard: str,
+        *,
+        write: bool,
     ) -> None:
         at = node
         subscripts: list[Node] = []
@@ -505,7 +513,7 @@ class Reader:
         index: tuple[Expr, ...] | None,
         write: bool,
         known: Memory,
-        place: Place,
+        place: LoopContext,
         node: Node,
         guard: str,
     ) -> None:

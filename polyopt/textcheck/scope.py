@@ -68,7 +68,7 @@ class Loop:
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class LoopContext:
     """Where code runs: loops, outermost first, and conditions; `exact` if wherever they hold."""
 
     loops: tuple[Loop, ...]
@@ -88,7 +88,7 @@ class Access:
     is_write: bool
     depth: int
     guard: str
-    place: Place
+    place: LoopContext
     node: Node
 
 
@@ -98,7 +98,7 @@ class Arithmetic:
 
     value: Expr
     width: Width
-    place: Place
+    place: LoopContext
     node: Node
 
 

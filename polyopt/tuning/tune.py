@@ -299,7 +299,7 @@ SMALL = 16  # up to here neighbours are steps of one or two, not factors
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StepNumber:
     """A number of a step: the step's position in the text, the number's among the step's."""
 
     step: int
@@ -310,14 +310,14 @@ class Place:
 class Knob:
     """Numbers that change together, and their value."""
 
-    places: tuple[Place, ...]
+    places: tuple[StepNumber, ...]
     value: int
 
 
 def knobs(text: str) -> tuple[Knob, ...]:
     """Return the knobs of a text in the order of its steps."""
     steps = read_steps(text)
-    groups: dict[object, list[Place]] = {}
+    groups: dict[object, list[StepNumber]] = {}
     for position, placed in enumerate(steps):
         if isinstance(placed.step, Separate):
             for place, owner in _owners(steps, position):
@@ -325,7 +325,7 @@ def knobs(text: str) -> tuple[Knob, ...]:
             continue
         for number, size in enumerate(sizes_of(placed.step)):
             if value_of(size) > 1:
-                place = Place(position, number)
+                place = StepNumber(position, number)
                 groups.setdefault(_name(steps, place), []).append(place)
     found = (Knob(tuple(places), _value(steps, places[0])) for places in groups.values())
     return tuple(found)
@@ -387,37 +387,39 @@ def _with_sizes(step: Transform, sizes: tuple[Size, ...]) -> Transform:
             return step
 
 
-def _owners(steps: tuple[PlacedStep, ...], position: int) -> Iterator[tuple[Place, Place]]:
+def _owners(
+    steps: tuple[PlacedStep, ...], position: int
+) -> Iterator[tuple[StepNumber, StepNumber]]:
     """Yield the numbers of a `separate` with the tile's number that each of them repeats.
 
     They are looked for from the last one, in the tiles of the nearest bands around its loops.
     """
     separate = steps[position].step
     assert isinstance(separate, Separate)
-    taken: set[Place] = set()
+    taken: set[StepNumber] = set()
     for number in reversed(range(len(separate.sizes))):
         value = value_of(separate.sizes[number])
         for owner in _tiles_around(steps, position, separate.point):
             if value and owner not in taken and _value(steps, owner) == value:
                 taken.add(owner)
-                yield Place(position, number), owner
+                yield StepNumber(position, number), owner
                 break
 
 
-def _tiles_around(steps: tuple[PlacedStep, ...], position: int, point: str) -> Iterator[Place]:
+def _tiles_around(steps: tuple[PlacedStep, ...], position: int, point: str) -> Iterator[StepNumber]:
     for before in reversed(range(position)):
         step = steps[before].step
         is_around = isinstance(step, Tile) and point.startswith(f"{step.band}.")
         if is_around and steps[before].part == steps[position].part:
             for number in reversed(range(len(sizes_of(step)))):
-                yield Place(before, number)
+                yield StepNumber(before, number)
 
 
-def _name(steps: tuple[PlacedStep, ...], place: Place) -> object:
+def _name(steps: tuple[PlacedStep, ...], place: StepNumber) -> object:
     """Return what tells a knob from others: its name in the text, or its place."""
     size = sizes_of(steps[place.step].step)[place.number]
     return place if isinstance(size, int) else (steps[place.step].part, size.name)
 
 
-def _value(steps: tuple[PlacedStep, ...], place: Place) -> int:
+def _value(steps: tuple[PlacedStep, ...], place: StepNumber) -> int:
     return value_of(sizes_of(steps[place.step].step)[place.number])

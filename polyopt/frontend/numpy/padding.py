@@ -33,7 +33,7 @@ from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 
 Side: TypeAlias = tuple[Expr, Expr]
-Place: TypeAlias = Callable[[Expr, Expr], Expr]
+Reindexing: TypeAlias = Callable[[Expr, Expr], Expr]
 
 
 def _edge(part: Expr, extent: Expr) -> Expr:
@@ -59,7 +59,7 @@ def _symmetric(part: Expr, extent: Expr) -> Expr:
     return select(less(part, ZERO), minus(integer(-1), part), above)
 
 
-_PLACES: dict[str, tuple[Place, int]] = {
+_PLACES: dict[str, tuple[Reindexing, int]] = {
     "edge": (_edge, 0),
     "wrap": (_wrap, 0),
     "reflect": (_reflect, 1),

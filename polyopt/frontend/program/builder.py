@@ -32,13 +32,12 @@ from polyopt.frontend.integers.ranges import CONVERTED, INDEX, WORD, Name, Span,
 from polyopt.frontend.program.drafts import (
     Binding,
     Mark,
-    Place,
+    Marked,
     Storage,
     dynamic_name,
     dynamic_params,
 )
-from polyopt.frontend.program.facts import Facts, Kinds
-from polyopt.frontend.program.facts import Place as Origin
+from polyopt.frontend.program.facts import Facts, Kinds, Occurrence
 from polyopt.frontend.program.statement_domains import Loop, Scope, holds_nowhere
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.identifiers import Names
@@ -81,7 +80,7 @@ class Builder:
     intervals: dict[str, Interval] = field(default_factory=dict)
     limits: list[Limit] = field(default_factory=list)
     ranges: dict[str, Span] = field(default_factory=dict)  # of variables that are set once
-    variables: dict[str, Origin] = field(default_factory=dict)  # Python's integers, set again
+    variables: dict[str, Occurrence] = field(default_factory=dict)  # Python's integers, set again
     guarded: set[str] = field(default_factory=set)  # variables with ranges, set under a guard
     nonzero: set[Expr] = field(default_factory=set)  # divisors that were tested before all loops
     converted: set[Expr] = field(default_factory=set)  # floats whose size was checked
@@ -102,8 +101,10 @@ class Builder:
     assumed: list[Expr] = field(default_factory=list)  # of the sizes, in every call
     copies: dict[str, str] = field(default_factory=dict)
     snapshots: list[Snapshot] = field(default_factory=list)
-    kinds: dict[Origin, Kinds] = field(default_factory=dict)  # of variables, in this reading
-    tags: dict[str, Origin] = field(default_factory=dict)  # variables that say which kind one has
+    kinds: dict[Occurrence, Kinds] = field(default_factory=dict)  # of variables, in this reading
+    tags: dict[str, Occurrence] = field(
+        default_factory=dict
+    )  # variables that say which kind one has
     copied: list[Copied] = field(default_factory=list)
     written_back: set[int] = field(default_factory=set)  # drafts that write copies back
     rebinding: set[int] = field(default_factory=set)  # drafts that bind names again
@@ -183,7 +184,7 @@ class Builder:
         finally:
             self.scope = scope
 
-    def mark(self, what: Place) -> None:
+    def mark(self, what: Marked) -> None:
         """Put a mark at the current place and go on to the next."""
         self.marks.append(Mark(self.here, what))
         self.position += 1

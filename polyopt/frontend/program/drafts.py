@@ -149,7 +149,7 @@ class Invocation:
     outputs: tuple[str, ...]
 
 
-Place: TypeAlias = Binding | Storage | Invocation
+Marked: TypeAlias = Binding | Storage | Invocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class Mark:
     """What happens at the place given by `scope` (loops, order complete)."""
 
     scope: Scope
-    what: Place
+    what: Marked
 
 
 _SIGN = "@"  # in no identifier

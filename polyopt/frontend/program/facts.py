@@ -24,7 +24,7 @@ MOST_ROUNDS = 3
 """How often ranges are looked at again; every round is right, later ones are tighter."""
 Kinds: TypeAlias = dict[tuple[DType, bool], Const | None]
 """The types that a variable holds numbers of, and the only value of each if there is one."""
-Place: TypeAlias = tuple[object, ...]  # call sites, line, column, name
+Occurrence: TypeAlias = tuple[object, ...]  # call sites, line, column, name
 
 
 @dataclass
@@ -51,20 +51,20 @@ class Facts:
     counts_from_end: bool = True
     equal: dict[str, Expr] = field(default_factory=dict)
     asked: dict[str, Loc] = field(default_factory=dict)
-    widths: dict[Place, tuple[DType, bool]] = field(default_factory=dict)
-    kinds: dict[Place, Kinds] = field(default_factory=dict)
+    widths: dict[Occurrence, tuple[DType, bool]] = field(default_factory=dict)
+    kinds: dict[Occurrence, Kinds] = field(default_factory=dict)
     kind_rounds: int = 0  # how often they were learned anew
-    tagged: set[Place] = field(default_factory=set)
-    inexact: set[Place] = field(default_factory=set)
-    merged: set[Place] = field(default_factory=set)
-    partial: set[Place] = field(default_factory=set)
-    stored_conditions: set[Place] = field(default_factory=set)
-    compacted: set[Place] = field(default_factory=set)
-    filtered: set[Place] = field(default_factory=set)
-    lengths: set[Place] = field(default_factory=set)
-    written_back: set[Place] = field(default_factory=set)
-    bounded: set[Place] = field(default_factory=set)
-    ranges: dict[Place, Span] = field(default_factory=dict)
+    tagged: set[Occurrence] = field(default_factory=set)
+    inexact: set[Occurrence] = field(default_factory=set)
+    merged: set[Occurrence] = field(default_factory=set)
+    partial: set[Occurrence] = field(default_factory=set)
+    stored_conditions: set[Occurrence] = field(default_factory=set)
+    compacted: set[Occurrence] = field(default_factory=set)
+    filtered: set[Occurrence] = field(default_factory=set)
+    lengths: set[Occurrence] = field(default_factory=set)
+    written_back: set[Occurrence] = field(default_factory=set)
+    bounded: set[Occurrence] = field(default_factory=set)
+    ranges: dict[Occurrence, Span] = field(default_factory=dict)
     sized: frozenset[str] = frozenset()
     rounds: int = 0  # how often ranges were learned
     computed: dict[str, Expr] = field(default_factory=dict)
@@ -74,9 +74,9 @@ class Facts:
     guarded: dict[ast.AST, ast.If] = field(default_factory=dict)  # loops over tuples, left early
     answers: dict[object, bool] = field(default_factory=dict)  # of isl, from reading to reading
     annotations_read: bool = False
-    rotations: dict[Place, tuple[tuple[str, ...], int]] = field(default_factory=dict)
-    shapes: dict[Place, tuple[Expr, ...]] = field(default_factory=dict)
-    grown: dict[Place, dict[Place, Expr]] = field(default_factory=dict)
+    rotations: dict[Occurrence, tuple[tuple[str, ...], int]] = field(default_factory=dict)
+    shapes: dict[Occurrence, tuple[Expr, ...]] = field(default_factory=dict)
+    grown: dict[Occurrence, dict[Occurrence, Expr]] = field(default_factory=dict)
     conditions: dict[Expr, None] = field(default_factory=dict)  # branched on, known by a call
     flags: dict[str, None] = field(default_factory=dict)  # arguments that are truth values, too
     written: frozenset[str] | None = None  # arguments, once somebody asked
@@ -116,7 +116,7 @@ class Facts:
     def _span(self, name: Name) -> Span | None:
         return self.span_of(name.name) if isinstance(name, Param) else None
 
-    def set_ranges(self, ranges: dict[Place, Span], sized: frozenset[str]) -> None:
+    def set_ranges(self, ranges: dict[Occurrence, Span], sized: frozenset[str]) -> None:
         """Learn tighter ranges of variables, and which integer arguments are sizes."""
         if self.rounds < MOST_ROUNDS and (ranges != self.ranges or not sized <= self.sized):
             self.ranges, self.sized = ranges, self.sized | sized
@@ -129,7 +129,7 @@ class Facts:
             self.written = arguments | (self.written or frozenset())
             self.version += 1
 
-    def set_width(self, place: Place, dtype: DType, weak: bool, loc: Loc | None) -> None:
+    def set_width(self, place: Occurrence, dtype: DType, weak: bool, loc: Loc | None) -> None:
         """Learn that the variable at `place` holds numbers of `dtype`, beside what it holds."""
         held = self.widths.get(place)
         wide = (dtype, weak) if held is None else joined(held, (dtype, weak), loc)
@@ -137,14 +137,14 @@ class Facts:
             self.widths[place] = wide
             self.version += 1
 
-    def width(self, place: Place) -> tuple[DType, bool] | None:
+    def width(self, place: Occurrence) -> tuple[DType, bool] | None:
         """Return what type, and weakness, holds all numbers of the variable at `place`."""
         held = self.widths.get(place)
         if held is None or place not in self.inexact:
             return held
         return unrounded(held[0]), held[1]
 
-    def set_kinds(self, kinds: dict[Place, Kinds]) -> None:
+    def set_kinds(self, kinds: dict[Occurrence, Kinds]) -> None:
         """Learn the types of numbers in variables; the first readings may see some too many."""
         if self.kind_rounds < MOST_ROUNDS and kinds != self.kinds:
             self.kinds = kinds
@@ -158,13 +158,13 @@ class Facts:
                     known[kind] = only if held == only else None
                     self.version += 1
 
-    def set_shape(self, place: Place, shape: tuple[Expr, ...]) -> None:
+    def set_shape(self, place: Occurrence, shape: tuple[Expr, ...]) -> None:
         """Learn that the variable at `place` is an array of this shape."""
         if place not in self.shapes:
             self.shapes[place] = shape
             self.version += 1
 
-    def set_room(self, place: Place, site: Place, room: Expr) -> None:
+    def set_room(self, place: Occurrence, site: Occurrence, room: Expr) -> None:
         """Learn that the list made at `place` may get `room` items at `site`."""
         sites = self.grown.setdefault(place, {})
         if site in sites and self.resolve(sites[site]) != self.resolve(room):
@@ -173,18 +173,18 @@ class Facts:
             sites[site] = room
             self.version += 1
 
-    def set_rotation(self, place: Place, names: tuple[str, ...], period: int) -> None:
+    def set_rotation(self, place: Occurrence, names: tuple[str, ...], period: int) -> None:
         """Learn that `names` change places in the loop at `place`."""
         if place not in self.rotations:
             self.rotations[place] = (names, period)
             self.version += 1
 
-    def drop_rotation(self, place: Place) -> None:
+    def drop_rotation(self, place: Occurrence) -> None:
         """Learn that names do not come back to their arrays in the loop at `place`."""
         self.rotations[place] = ((), 1)
         self.version += 1
 
-    def add(self, places: set[Place], place: Place) -> None:
+    def add(self, places: set[Occurrence], place: Occurrence) -> None:
         """Learn a member of `merged` or `stored_conditions`."""
         if place not in places:
             places.add(place)

@@ -12,7 +12,7 @@ from polyopt.errors import Loc
 from polyopt.frontend.integers.affine_integers import FALSE
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.drafts import Draft, Invocation, Mark
-from polyopt.frontend.program.facts import Place
+from polyopt.frontend.program.facts import Occurrence
 from polyopt.frontend.program.memory import store
 from polyopt.frontend.program.snapshots import read_by, stand_for_name, stand_for_named
 from polyopt.frontend.values.codes import refuse
@@ -36,7 +36,7 @@ class Copied:
     source: str
     reason: str
     loc: Loc | None
-    place: Place | None
+    place: Occurrence | None
     start: int
     marks: int
     gives_back: bool

@@ -16,7 +16,7 @@ from polyopt.dataclass import replace
 from polyopt.frontend.integers.affine_integers import FALSE, TRUE, ZERO, less, plus, times
 from polyopt.frontend.numpy.call_arguments import Arguments
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.facts import Place
+from polyopt.frontend.program.facts import Occurrence
 from polyopt.frontend.program.statement_domains import ENDLESS, Loop
 from polyopt.frontend.reader.assignments import assign_to
 from polyopt.frontend.reader.conditions import truth
@@ -353,7 +353,7 @@ def _read_items(
     node: ast.For,
     items: tuple[Value, ...],
     flag: str | None,
-    place: Place,
+    place: Occurrence,
 ) -> None:
     """Read the body for each item; under a condition from where a `break` may have come."""
     for item in items:

@@ -36,7 +36,12 @@ from polyopt.frontend.integers.affine_integers import (
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.drafts import dynamic_params
 from polyopt.frontend.program.statement_domains import Loop
-from polyopt.frontend.subscripts.runtime_subscripts import Pending, Place, checked, found_position
+from polyopt.frontend.subscripts.runtime_subscripts import (
+    Pending,
+    SubscriptSite,
+    checked,
+    found_position,
+)
 from polyopt.frontend.subscripts.strides import clipped
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.promote import cast
@@ -133,7 +138,7 @@ def select_parts(
             case NewAxis():
                 shape.append(ONE)
             case At(index=index, text=text):
-                place = Place(name, text, loc, hollow)
+                place = SubscriptSite(name, text, loc, hollow)
                 dims.append(_Dim(position(b, index, extent, place, pending, held), 0, None))
             case Cut():
                 base, length = cut(b, part, extent, loc)
@@ -194,7 +199,7 @@ def position(
     b: Builder,
     index: Expr,
     extent: Expr,
-    place: Place,
+    place: SubscriptSite,
     pending: Pending | None,
     held: bool,
     loops: Sequence[Loop] = (),

@@ -37,7 +37,7 @@ from polyopt.frontend.subscripts.basic import (
 from polyopt.frontend.subscripts.basic import with_dots as expanded
 from polyopt.frontend.subscripts.compaction import collected, positions
 from polyopt.frontend.subscripts.masks import is_same_mask
-from polyopt.frontend.subscripts.runtime_subscripts import Pending, Place
+from polyopt.frontend.subscripts.runtime_subscripts import Pending, SubscriptSite
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.promote import cast
 from polyopt.frontend.values.shapes import broadcast, equate, stretched
@@ -87,7 +87,7 @@ class _Chosen:
 class _Dims:
     """What was read of a subscript, dimension by dimension of the array."""
 
-    place: Place
+    place: SubscriptSite
     target: bool
     slices: list[tuple[Expr, int, Expr] | None] = field(default_factory=list)  # base, step, length
     chosen: dict[int, _Chosen] = field(default_factory=dict)  # source dimension -> index array
@@ -124,7 +124,7 @@ def selected(
     b: Builder, shape: Index, parts: Sequence[Part], name: str, loc: Loc | None, *, target: bool
 ) -> Selected:
     """Return which elements `array[parts]` are; every index array is checked once, here."""
-    dims = _Dims(Place(name, "", loc), target)
+    dims = _Dims(SubscriptSite(name, "", loc), target)
     for part in _without_masks(b, shape, parts, name, loc):
         source = len(dims.slices)
         extent = shape[source] if source < len(shape) else ONE
@@ -158,7 +158,7 @@ def _choose(
         array = stored(b, array, "index")
         element = array.at(index)
     pending = Pending() if dims.target else None
-    place = Place(dims.place.name, text, dims.place.loc)
+    place = SubscriptSite(dims.place.name, text, dims.place.loc)
     flag = TRUE if mask is None else mask.at(index)
     with b.under((), flag):
         found = position(b, element, extent, place, pending, False, loops)

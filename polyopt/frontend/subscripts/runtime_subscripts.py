@@ -59,7 +59,7 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SubscriptSite:
     """Where a subscript stands: what the array and the subscript are called in the source.
 
     `hollow` gets what must hold of the array's extents for the element to be read at all; None:
@@ -76,7 +76,7 @@ def found_position(
     b: Builder,
     index: Expr,
     extent: Expr,
-    place: Place,
+    place: SubscriptSite,
     pending: Pending | None,
     held: bool,
     loops: Sequence[Loop] = (),
@@ -99,7 +99,7 @@ def _is_signed(index: Expr) -> bool:
     return inner.dtype is not DType.UINT64
 
 
-def _variable(b: Builder, value: Expr, place: Place, pending: Pending | None) -> Expr:
+def _variable(b: Builder, value: Expr, place: SubscriptSite, pending: Pending | None) -> Expr:
     """Return a variable with the subscript; only a writer knows that it has been evaluated."""
     name = place.text if place.text.isidentifier() else "at"
     if pending is not None:
@@ -111,7 +111,7 @@ def checked(
     b: Builder,
     index: Expr,
     extent: Expr,
-    place: Place,
+    place: SubscriptSite,
     pending: Pending | None = None,
     loops: Sequence[Loop] = (),
     *,
@@ -141,7 +141,9 @@ def checked(
     return found
 
 
-def _nonempty(b: Builder, extent: Expr, place: Place, pending: Pending | None) -> Expr | None:
+def _nonempty(
+    b: Builder, extent: Expr, place: SubscriptSite, pending: Pending | None
+) -> Expr | None:
     """Return the condition that there are elements, if the kernel has to see to it.
 
     Where data decides whether the subscript is evaluated at all, it is no matter of the call.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from polyopt.dataclass import dataclass, field
 from polyopt.errors import Loc
-from polyopt.frontend.program.facts import Place
+from polyopt.frontend.program.facts import Occurrence
 from polyopt.frontend.program.statement_domains import Scope
 from polyopt.frontend.syntax.liveness import Liveness
 from polyopt.frontend.syntax.pysource import PyFunction
@@ -38,7 +38,7 @@ class Pin:
 
     buffer: Buffer
     weak: bool
-    place: Place
+    place: Occurrence
     shape: Index
     source: Buffer | None = None  # the array it was copied from, if that has other names
     start: int = 0  # drafts before it
@@ -53,7 +53,7 @@ class Watch:
     """An array name that gets memory at the next reading if it is bound again."""
 
     value: Value
-    place: Place
+    place: Occurrence
     rebound: list[tuple[Value, Loc | None]] = field(default_factory=list)
 
 
@@ -75,12 +75,12 @@ class Frame:
     env: dict[str, Value] = field(default_factory=dict)
     pins: dict[str, Pin] = field(default_factory=dict)
     watched: dict[str, Watch] = field(default_factory=dict)
-    awaited: dict[str, Place] = field(default_factory=dict)  # results of loops not yet known
+    awaited: dict[str, Occurrence] = field(default_factory=dict)  # results of loops not yet known
     said: tuple[Loc | None, str] | None = None
     lists: dict[str, Scope] = field(default_factory=dict)  # where lists that may grow were made
     fixed: frozenset[str] = frozenset()  # lists that a loop around runs over
     caller: Frame | None = None  # or, of a function in a function, where that was defined
-    made: dict[str, Place] = field(default_factory=dict)  # the statements that made them
+    made: dict[str, Occurrence] = field(default_factory=dict)  # the statements that made them
     home: Scope | None = None  # where the function's body begins
     backs: list[WriteBack] = field(default_factory=list)
     results: list[Bound] = field(default_factory=list)  # what a loop or branch returns
@@ -96,7 +96,7 @@ class Frame:
         """The names the function assigns."""
         return self.function.locals
 
-    def place(self, node: ast.AST, name: str) -> Place:
+    def place(self, node: ast.AST, name: str) -> Occurrence:
         """Return what identifies `name` at `node` from one reading to the next."""
         return (*self.calls, getattr(node, "lineno", 0), getattr(node, "col_offset", 0), name)
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 
 from polyopt.frontend.integers.affine_integers import TRUE, both, compare, either, negated, select
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.facts import Kinds, Place
+from polyopt.frontend.program.facts import Kinds, Occurrence
 from polyopt.frontend.values.promote import Operand, cast, is_constant, is_rounded
 from polyopt.frontend.values.values import Buffer, Number, Sides
 from polyopt.ir.expr import Cast, CompareOp, Const, Expr, Load, Unary, UnaryOp, integer
@@ -34,7 +34,7 @@ def kind_of(number: Number) -> Operand:
     return number.dtype, number.weak
 
 
-def note_kinds(b: Builder, place: Place, buffer: Buffer, number: Number) -> None:
+def note_kinds(b: Builder, place: Occurrence, buffer: Buffer, number: Number) -> None:
     """Note that the variable at `place`, in `buffer`, gets `number`; what it has is known."""
     known = b.kinds.setdefault(place, {})
     for leaf in leaves(number):
@@ -46,7 +46,7 @@ def note_kinds(b: Builder, place: Place, buffer: Buffer, number: Number) -> None
         known[kind] = only if known.get(kind, only) == only else None
 
 
-def describe_kinds(b: Builder, buffer: Buffer, place: Place) -> None:
+def describe_kinds(b: Builder, buffer: Buffer, place: Occurrence) -> None:
     """Let `buffer` hold numbers of the types that an earlier reading saw at `place`."""
     kinds: Kinds = {}
     seen = b.facts.kinds.get(place, {})

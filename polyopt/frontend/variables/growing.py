@@ -18,7 +18,7 @@ from polyopt.frontend.integers.affine_integers import (
 )
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.drafts import Binding, dynamic_params
-from polyopt.frontend.program.facts import Place
+from polyopt.frontend.program.facts import Occurrence
 from polyopt.frontend.program.statement_domains import ENDLESS, Scope
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.computed_sizes import as_affine, is_over_params
@@ -31,7 +31,7 @@ from polyopt.ir.types import DType
 HINT = "fill an array by subscripts: out = np.zeros(n), out[i] = value"
 
 
-def made(b: Builder, name: str, place: Place, items: tuple[Number, ...]) -> Growing:
+def made(b: Builder, name: str, place: Occurrence, items: tuple[Number, ...]) -> Growing:
     """Return a list that an earlier reading saw growing, with its first items."""
     for item in items:
         b.facts.set_width(place, item.dtype, item.weak, b.loc)
@@ -54,7 +54,12 @@ def made(b: Builder, name: str, place: Place, items: tuple[Number, ...]) -> Grow
 
 
 def grow(
-    b: Builder, name: str, places: tuple[Place, Place], home: Scope, item: Number, found: object
+    b: Builder,
+    name: str,
+    places: tuple[Occurrence, Occurrence],
+    home: Scope,
+    item: Number,
+    found: object,
 ) -> None:
     """Append `item`, once an earlier reading has seen the list grow here."""
     place, site = places
@@ -70,7 +75,11 @@ def grow(
 
 
 def shrink(
-    b: Builder, name: str, places: tuple[Place, Place], found: Growing | None, last: Number | None
+    b: Builder,
+    name: str,
+    places: tuple[Occurrence, Occurrence],
+    found: Growing | None,
+    last: Number | None,
 ) -> Number:
     """Take the last item, once an earlier reading has seen the list shrink here.
 

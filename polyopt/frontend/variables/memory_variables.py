@@ -17,7 +17,7 @@ from polyopt.frontend.arithmetic.operators import describe, operand
 from polyopt.frontend.integers.affine_integers import FALSE, TRUE, clipped
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.drafts import Draft
-from polyopt.frontend.program.facts import Place
+from polyopt.frontend.program.facts import Occurrence
 from polyopt.frontend.program.memory import is_whole, settled, store, stored
 from polyopt.frontend.program.rebound_copies import Copied, WriteBack, bound_again, learn_write
 from polyopt.frontend.program.snapshots import stand_for, stand_for_name
@@ -111,7 +111,7 @@ def pin_results(b: Builder, frame: Frame, names: Iterable[str], node: ast.stmt) 
     return added
 
 
-def learn_result(b: Builder, place: Place, value: Value, loc: Loc | None) -> None:
+def learn_result(b: Builder, place: Occurrence, value: Value, loc: Loc | None) -> None:
     """What a loop returns is like `value`: the next reading has memory for it."""
     match value:
         case Number(dtype=dtype, weak=weak):
@@ -140,7 +140,7 @@ def pinned_value(b: Builder, pin: Pin) -> Value:
     return replace(view_of(pin.buffer), shape=pin.shape)
 
 
-def _unset(b: Builder, frame: Frame, name: str, place: Place) -> Pin:
+def _unset(b: Builder, frame: Frame, name: str, place: Occurrence) -> Pin:
     dtype, weak = b.facts.width(place) or b.facts.widths[place]
     shape = b.facts.shapes.get(place, ())
     if shape and place in b.facts.partial:
@@ -183,7 +183,7 @@ def _pin(b: Builder, frame: Frame, name: str, value: Value, node: ast.stmt) -> P
     return None
 
 
-def _wide(b: Builder, place: Place, now: Operand, loc: Loc | None) -> Operand:
+def _wide(b: Builder, place: Occurrence, now: Operand, loc: Loc | None) -> Operand:
     """Return what holds the value that the name has now and all that an earlier reading saw.
 
     The first readings may have seen a narrower value than the one that comes in now.
@@ -192,14 +192,14 @@ def _wide(b: Builder, place: Place, now: Operand, loc: Loc | None) -> Operand:
     return now if held is None else joined(held, now, loc)
 
 
-def _note(b: Builder, buffer: Buffer, weak: bool, place: Place) -> None:
+def _note(b: Builder, buffer: Buffer, weak: bool, place: Occurrence) -> None:
     """Note a variable that holds integers of Python's: its range is learned."""
     if weak and buffer.dtype is DType.INT64 and not buffer.shape:
         b.variables[buffer.name] = place
 
 
 def _pin_array(
-    b: Builder, frame: Frame, name: str, value: Tensor, place: Place, loc: Loc | None
+    b: Builder, frame: Frame, name: str, value: Tensor, place: Occurrence, loc: Loc | None
 ) -> Pin:
     """An array nobody else knows is taken over; others are copied."""
     dtype, _ = _wide(b, place, (value.dtype, False), loc)
@@ -229,7 +229,7 @@ def _standing_in(
     name: str,
     value: Tensor,
     copy: Buffer,
-    place: Place,
+    place: Occurrence,
     loc: Loc | None,
 ) -> Pin:
     """Return the pin of a copy that stands for an array with other names."""

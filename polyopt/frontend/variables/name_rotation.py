@@ -25,7 +25,7 @@ from polyopt.frontend.integers.affine_integers import (
 )
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.decisions import decided
-from polyopt.frontend.program.facts import Place
+from polyopt.frontend.program.facts import Occurrence
 from polyopt.frontend.program.memory import store
 from polyopt.frontend.program.snapshots import stand_for
 from polyopt.frontend.program.statement_domains import Loop
@@ -49,7 +49,7 @@ def settle_watches(
     b: Builder,
     frame: Frame,
     watches: Mapping[str, Watch],
-    place: Place | None,
+    place: Occurrence | None,
     outer: Mapping[str, Watch],
 ) -> None:
     """Decide what to do about array names that were bound again.

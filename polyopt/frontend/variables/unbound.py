@@ -9,7 +9,7 @@ from __future__ import annotations
 from polyopt.errors import Loc
 from polyopt.frontend.integers.affine_integers import FALSE, negated
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.facts import Place
+from polyopt.frontend.program.facts import Occurrence
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.promote import cast, joined, number_of
 from polyopt.frontend.values.values import Gone, Known, Number, Perhaps, Value
@@ -19,12 +19,12 @@ from polyopt.ir.types import DType
 HINT = "assign it before the `if` too"
 
 
-def unset(name: str, place: Place | None, *values: Value | None) -> Gone | Perhaps:
+def unset(name: str, place: Occurrence | None, *values: Value | None) -> Gone | Perhaps:
     """Return what a name stands for that one branch at `place` does not set."""
     for value in values:
         if isinstance(value, Perhaps) and all(v is None or v is value for v in values):
             return value
-    places: tuple[Place, ...] = () if place is None else (place,)
+    places: tuple[Occurrence, ...] = () if place is None else (place,)
     kind: tuple[DType, bool] | None = None
     for value in values:
         found = _kind(value)
