@@ -105,7 +105,7 @@ if TYPE_CHECKING:
     from polyopt.transforms.text import load_schedule
     from polyopt.verifying import Verification
 else:
-    __getattr__ = names_of(__name__, require_first)
+    __getattr__ = names_of(__name__, require_first, "foreign_names.instead_of")
 
 __all__ = [
     "Affine",

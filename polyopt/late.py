@@ -50,11 +50,16 @@ def homes_of(package: str) -> dict[str, str]:
     return found
 
 
-def names_of(package: str, before: Callable[[str], None] | None = None) -> Callable[[str], object]:
+def names_of(
+    package: str,
+    before: Callable[[str], None] | None = None,
+    instead: str | None = None,
+) -> Callable[[str], object]:
     """Return the `__getattr__` of a package: names that it imports under `TYPE_CHECKING`.
 
-    It raises `AttributeError` for a name that is not there.  `before` is told the module of a name
-    that is, and may refuse it.
+    It raises `AttributeError` for a name that is not there; the function `instead` of the package
+    ends the text, given the name and those that are.  `before` is told the module of a name that
+    is, and may refuse it.
     """
 
     def load(name: str) -> object:
@@ -64,7 +69,10 @@ def names_of(package: str, before: Callable[[str], None] | None = None) -> Calla
         if f"{package}.{name}" in homes.values():
             return import_module(f"{package}.{name}")  # makes it an attribute of the package
         if name not in homes:
-            raise AttributeError(f"module `{package}` has no attribute `{name}`")
+            more = (
+                "" if instead is None or name[:2] == "__" else named(package, instead)(name, homes)
+            )
+            raise AttributeError(f"module `{package}` has no attribute `{name}`{more}")
         value: object = getattr(import_module(homes[name]), name)
         setattr(sys.modules[package], name, value)
         return value

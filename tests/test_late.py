@@ -9,6 +9,7 @@ from zipfile import ZipFile
 
 import pytest
 
+import polyopt
 from polyopt.emit.functions import table as c_table
 from polyopt.frontend.python import table as python_table
 from polyopt.late import Table, homes_of, names_of
@@ -58,6 +59,24 @@ def test_a_package_has_no_other_names() -> None:
     load = names_of("polyopt.proof")
     with pytest.raises(AttributeError, match=r"`polyopt\.proof` has no attribute `Skew`"):
         load("Skew")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("njit", "po.kernel compiles a function"),
+        ("float32", "types are annotations, such as po.f32['N,M']"),
+        ("kernal", "did you mean `kernel`?"),
+    ],
+)
+def test_names_of_other_libraries_lead_to_ours(name: str, text: str) -> None:
+    with pytest.raises(AttributeError) as refused:
+        getattr(polyopt, name)
+    assert str(refused.value) == f"module `polyopt` has no attribute `{name}`: {text}"
+
+
+def test_a_name_that_is_like_none() -> None:
+    assert not hasattr(polyopt, "xyzzy")
 
 
 def test_a_name_that_a_module_has_is_refused(

@@ -21,6 +21,7 @@ LAYERS: dict[str, set[str]] = {
     **{name: set() for name in ANYWHERE},
     "files": set(),
     "errors": {"files"},
+    "foreign_names": set(),
     "interpreters": {"errors"},
     "settings": {"errors", "files"},
     "offered": {"errors", "ir"},
