@@ -19,6 +19,7 @@ from polyopt.capture.text import function_of_text
 from polyopt.decorator import kernel
 from polyopt.digest import hex_digest
 from polyopt.errors import UsageError, boundary
+from polyopt.frontend.syntax.annotations import annotations_of
 from polyopt.frontend.values.derived import derivative, makes
 from polyopt.frontend.values.records import record
 from polyopt.structured import attributes_of, unused_name
@@ -30,7 +31,7 @@ By: TypeAlias = "int | str | Sequence[int | str]"
 
 @makes("grad")
 @boundary
-def grad(function: Callable[..., Any], wrt: By = 0, /, **options: object) -> Kernel[..., Any]:
+def grad(function: Callable[..., Any], /, wrt: By = 0, **options: object) -> Kernel[..., Any]:
     """Return a kernel of the gradient of `function`, which returns one floating-point number.
 
     `wrt` says by which parameters: a position or a name gives one gradient, a sequence a tuple of
@@ -47,7 +48,7 @@ def grad(function: Callable[..., Any], wrt: By = 0, /, **options: object) -> Ker
 @makes("value_and_grad")
 @boundary
 def value_and_grad(
-    function: Callable[..., Any], wrt: By = 0, /, **options: object
+    function: Callable[..., Any], /, wrt: By = 0, **options: object
 ) -> Kernel[..., Any]:
     """Return a kernel that returns the function's value and its gradient, as `grad` gives it."""
     return _kernel("value_and_grad", function, wrt, (), options)
@@ -56,7 +57,7 @@ def value_and_grad(
 @makes("vjp")
 @boundary
 def vjp(
-    function: Callable[..., Any], wrt: By = 0, /, *, of: str | Sequence[str] = (), **options: object
+    function: Callable[..., Any], /, wrt: By = 0, *, of: str | Sequence[str] = (), **options: object
 ) -> Kernel[..., Any]:
     """Return a kernel of the product of a vector and the function's Jacobian.
 
@@ -72,7 +73,7 @@ def vjp(
 @makes("jvp")
 @boundary
 def jvp(
-    function: Callable[..., Any], wrt: By = 0, /, *, of: str | Sequence[str] = (), **options: object
+    function: Callable[..., Any], /, wrt: By = 0, *, of: str | Sequence[str] = (), **options: object
 ) -> Kernel[..., Any]:
     """Return a kernel of the function's results and of the product of its Jacobian and a vector.
 
@@ -211,6 +212,8 @@ def _wrapper(
     asked = ", ".join(("_function", repr(mode), repr(by), repr(of), *given))
     made = standing_for(function, mode, shown, f"_derivative({asked})", scope)
     made.__doc__ = f"Return the derivative of `{getattr(function, '__name__', 'kernel')}`."
+    notes = annotations_of(function)
+    made.__annotations__ = {name: notes[name] for name in taken if name in notes}
     vars(made)["derives"] = (mode, by, of)
     return made
 

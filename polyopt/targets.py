@@ -125,6 +125,7 @@ _OF_OTHERS = {
     "signature": 'leave it out, or annotate the arguments: `x: po.f64["N"]`',
     "static_argnums": "leave it out: what has to be known is compiled in by itself",
     "static_argnames": "leave it out: what has to be known is compiled in by itself",
+    "argnums": "name the parameters of a derivative with `wrt`: a position, a name, or a tuple",
     "backend": 'use target="c", "cuda" or "opencl"',
     "dynamic": "leave it out: sizes stay open unless fixed_sizes=True",
 }

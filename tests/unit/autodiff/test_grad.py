@@ -64,6 +64,19 @@ def test_one_parameter_gives_a_gradient_and_several_a_tuple():
 
 
 @pytest.mark.toolchain
+def test_annotations_hold_for_the_derivative():
+    def squares(x, y):
+        return np.sum((x - y) ** 2)
+
+    squares.__annotations__ = {"x": 'po.f64["N"]', "y": po.f64["N"], "return": "po.f64"}
+
+    gradient = po.grad(squares, wrt="y")
+    assert gradient.py_func.__annotations__ == {"x": po.f64["N"], "y": po.f64["N"]}
+    assert np.array_equal(gradient(np.ones(3), np.zeros(3)), np.full(3, -2.0))
+    with pytest.raises(po.ArgumentError, match="PO0207"):
+        gradient(np.ones(3, np.float32), np.zeros(3))
+
+
 def test_arguments_may_be_keywords_and_defaults():
     def scaled(x, factor=3.0, *, power=2.0):
         return factor * np.sum(x**power)
