@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from polyopt.dataclass import dataclass, field
 from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Iter, Param, Unary, UnaryOp
@@ -46,6 +46,7 @@ from polyopt.textcheck.scope import (
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+Names: TypeAlias = dict[str, Known | Memory]
 MOST_CALLS = 16
 """Places where a function may be called that is read where it is called."""
 
@@ -71,9 +72,9 @@ def _name(function: Node) -> Node:
     return node
 
 
-def _macros(root: Node) -> dict[str, Known | Memory]:
+def _macros(root: Node) -> Names:
     """Return the names that are defined as integers."""
-    found: dict[str, Known | Memory] = {}
+    found: Names = {}
     for node in walk(root):
         if node.type == "preproc_def":
             value = node.child_by_field_name("value")
@@ -90,7 +91,7 @@ class Reader:
     name: str
     node: Node
     functions: dict[str, Node]
-    names: dict[str, Known | Memory]
+    names: Names
     unrolled: bool = False
     params: dict[str, Width] = field(default_factory=dict)
     extents: dict[str, tuple[Expr | None, ...]] = field(default_factory=dict)
@@ -136,7 +137,7 @@ class Reader:
         name: str,
         dims: tuple[Node | None, ...],
         place: LoopContext,
-        names: dict[str, Known | Memory],
+        names: Names,
     ) -> None:
         read = self._integers(place, names, note=False)
         sizes: list[Expr | None] = []
@@ -152,16 +153,14 @@ class Reader:
         names[name] = known
         self.extents[name] = known.dims
 
-    def _integers(
-        self, place: LoopContext, names: dict[str, Known | Memory], *, note: bool = True
-    ) -> Integers:
+    def _integers(self, place: LoopContext, names: Names, *, note: bool = True) -> Integers:
         def noted(node: Node, value: Expr, width: Width) -> None:
             if note:
                 self.arithmetic.append(Arithmetic(value, width, place, node))
 
         return Integers(names, self.functions, noted)
 
-    def block(self, node: Node, place: LoopContext, outer: dict[str, Known | Memory]) -> None:
+    def block(self, node: Node, place: LoopContext, outer: Names) -> None:
         """Read the statements of a block; a pragma is about the one behind it."""
         names = dict(outer)
         pragma = ""
@@ -187,9 +186,7 @@ class Reader:
             self.unread.append((node, "two pragmas of one statement"))
         return text
 
-    def statement(
-        self, node: Node, place: LoopContext, names: dict[str, Known | Memory], pragma: str = ""
-    ) -> None:
+    def statement(self, node: Node, place: LoopContext, names: Names, pragma: str = "") -> None:
         """Read a statement; what is not understood is noted."""
         try:
             self._statement(node, place, names, pragma)
@@ -197,7 +194,7 @@ class Reader:
             self.unread.append((gap.node, gap.why))
 
     def _statement(  # noqa: C901 - one case per kind of statement
-        self, node: Node, place: LoopContext, names: dict[str, Known | Memory], pragma: str
+        self, node: Node, place: LoopContext, names: Names, pragma: str
     ) -> None:
         guard = guard_of(pragma)
         known = PARALLEL.match(pragma) or SIMD.match(pragma)
@@ -231,9 +228,7 @@ class Reader:
             case _:
                 raise Unread(node, f"a {node.type.replace('_', ' ')} is not understood")
 
-    def _declaration(
-        self, node: Node, place: LoopContext, names: dict[str, Known | Memory]
-    ) -> None:
+    def _declaration(self, node: Node, place: LoopContext, names: Names) -> None:
         words = text_of(part(node, "type")).split()
         others = [text_of(c) for c in node.named_children if c.type == "type_qualifier"]
         width = width_of([*words, *others])
@@ -263,7 +258,7 @@ class Reader:
                 self.effects(found.value, place, names, "")
             self._memory(found.name, found.dims, place, names)
 
-    def _branches(self, node: Node, place: LoopContext, names: dict[str, Known | Memory]) -> None:
+    def _branches(self, node: Node, place: LoopContext, names: Names) -> None:
         condition = part(node, "condition")
         self.effects(condition, place, names, "")
         try:
@@ -280,9 +275,7 @@ class Reader:
             if child.type != "comment":
                 self.statement(child, there, dict(names))
 
-    def _loop(
-        self, node: Node, place: LoopContext, names: dict[str, Known | Memory], pragma: str
-    ) -> None:
+    def _loop(self, node: Node, place: LoopContext, names: Names, pragma: str) -> None:
         names = dict(names)
         few = few_iterations(node) if self.unrolled and not pragma else None
         if few is not None:
@@ -325,9 +318,7 @@ class Reader:
         self.arithmetic.append(Arithmetic(passed, width, inside, part(node, "update")))
         self.statement(body, inside, names, below)
 
-    def _start(
-        self, node: Node, place: LoopContext, names: dict[str, Known | Memory]
-    ) -> tuple[str, Expr, Width]:
+    def _start(self, node: Node, place: LoopContext, names: Names) -> tuple[str, Expr, Width]:
         start = part(node, "initializer")
         read = self._integers(place, names)
         if start.type == "declaration":
@@ -341,7 +332,8 @@ class Reader:
             name = text_of(part(start, "left"))
             memory = names.get(name)
             if isinstance(memory, Memory) and not memory.dims:
-                self._touch(name, (), True, memory, place, start, "")
+                access = Access(name, (), True, memory.depth, "", place, start)
+                self.accesses.append(access)
                 return name, read.read(part(start, "right"))[0], self._widths().get(name, Width(32))
         raise Unread(start, "a loop counts one integer")
 
@@ -387,7 +379,7 @@ class Reader:
         return Binary(BinaryOp.ADD, bound, number(1), DType.INT64) if operator == ">" else bound
 
     def effects(  # noqa: C901 - one case per kind of expression
-        self, node: Node, place: LoopContext, names: dict[str, Known | Memory], guard: str
+        self, node: Node, place: LoopContext, names: Names, guard: str
     ) -> None:
         """Note what an expression reads and writes."""
         match node.type:
@@ -416,9 +408,7 @@ class Reader:
                     if child.type not in ("comment", "type_descriptor"):
                         self.effects(child, place, names, guard)
 
-    def _called(
-        self, node: Node, place: LoopContext, names: dict[str, Known | Memory], guard: str
-    ) -> None:
+    def _called(self, node: Node, place: LoopContext, names: Names, guard: str) -> None:
         name = text_of(part(node, "function"))
         given = part(node, "arguments").named_children
         definition = self.functions.get(name)
@@ -439,7 +429,7 @@ class Reader:
         definition: Node,
         given: list[Node],
         place: LoopContext,
-        names: dict[str, Known | Memory],
+        names: Names,
     ) -> None:
         """Read a function's body where it is called, its parameters standing for what is passed."""
         if self.calls.count(name) >= (MOST_CALLS if self.unrolled else 1):
@@ -448,7 +438,7 @@ class Reader:
         head = part(definition, "declarator")
         while head.type != "function_declarator":
             head = part(head, "declarator")
-        own: dict[str, Known | Memory] = dict(self.names)
+        own: Names = dict(self.names)
         parameters = part(head, "parameters").named_children
         written = assigned(part(definition, "body"))
         if len(parameters) != len(given):
@@ -475,7 +465,7 @@ class Reader:
         self,
         node: Node,
         place: LoopContext,
-        names: dict[str, Known | Memory],
+        names: Names,
         guard: str,
         *,
         write: bool,
@@ -505,16 +495,4 @@ class Reader:
             index = tuple(self._integers(place, names).read(one)[0] for one in subscripts)
         except Unread:
             index = None
-        self._touch(name, index, write, known, place, node, guard)
-
-    def _touch(
-        self,
-        name: str,
-        index: tuple[Expr, ...] | None,
-        write: bool,
-        known: Memory,
-        place: LoopContext,
-        node: Node,
-        guard: str,
-    ) -> None:
         self.accesses.append(Access(name, index, write, known.depth, guard, place, node))

@@ -179,7 +179,7 @@ GROUPS: tuple[Group, ...] = (
             dtype min_scalar_type""",
     }, "answered while compiling"),
     Group("by index arrays and masks", _PREDICATED, {
-        "numpy.data_dependent_sizes": "argwhere bincount compress extract nonzero",
+        "numpy.selection": "argwhere bincount compress extract nonzero",
         "library.movement": """diag_indices tril_indices triu_indices flatnonzero isin
             unravel_index""",
         "numpy.indexing": "ix_ put put_along_axis take take_along_axis",
@@ -203,7 +203,7 @@ _OWN_METHODS = {
     "item": Function("numpy.creation", "item"),
     "flatten": Function("numpy.regrouping", "flatten"),
     "tolist": Function("variables.lists", "tolist"),
-    "compress": Function("numpy.data_dependent_sizes", "compressed"),
+    "compress": Function("numpy.selection", "compressed"),
 }
 METHODS = frozenset(
     name
