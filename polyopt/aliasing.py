@@ -12,8 +12,13 @@ from collections.abc import Callable, Sequence
 from polyopt.dataclass import replace
 from polyopt.frontend.syntax.argtypes import ArgType, ArrayType, PartType
 from polyopt.ir.source import NO_AXIS, ArrayArg, Layout, Part, Signature, Start
-from polyopt.runtime.overlap import OverlapError
-from polyopt.runtime.sharing import Placement, address, placement_beside, placement_inside
+from polyopt.runtime.sharing import (
+    OverlapError,
+    Placement,
+    address,
+    placement_beside,
+    placement_inside,
+)
 from polyopt.runtime.values import AnyArray, native_array
 from polyopt.specialize import array_type
 

@@ -33,7 +33,7 @@ from polyopt.frontend.syntax.argtypes import NeedConstant
 from polyopt.ir.source import Signature
 from polyopt.runtime.check import ShapeError
 from polyopt.runtime.notices import PolyoptWarning, notice
-from polyopt.runtime.overlap import OverlapError
+from polyopt.runtime.sharing import OverlapError
 from polyopt.schedulefile import with_sizes
 from polyopt.settings import is_set
 from polyopt.specialize import (

@@ -19,7 +19,7 @@ import pytest
 
 from polyopt import building, loading, saving
 from polyopt.cregion import preprocessing
-from polyopt.measuring import overrides
+from polyopt.measuring import detection
 from polyopt.runtime import toolchain
 from polyopt.runtime.levels import LEVELS
 
@@ -125,7 +125,7 @@ def nothing_outside(item: pytest.Item) -> Iterator[None]:
         else:
             patch.setattr(toolchain, "compiler_command", _asked_for_a_compiler)
             patch.setattr(toolchain, "listed_features", _asked_for_the_processor)
-            patch.setattr(overrides, "_path", _asked_for_the_processor)
+            patch.setattr(detection, "_path", _asked_for_the_processor)
         yield
 
 

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from polyopt.capture.reads import Path, Read, Resolver, Step, cell_of
-from polyopt.capture.values import ABSENT, is_known, value_text
+from polyopt.capture.reads import ABSENT, Path, Read, Resolver, Step, cell_of, is_known, value_text
 from polyopt.dataclass import dataclass
 
 

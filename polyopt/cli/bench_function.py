@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyopt.cli.inputs import random_values, stored_values
-from polyopt.cli.prepare import Prepared, compile_prepared, make_options, prepare
-from polyopt.cli.typespec import parse_sizes
+from polyopt.cli.prepare import Prepared, compile_prepared, make_options, parse_sizes, prepare
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import UsageError
 from polyopt.explaining import subject_of

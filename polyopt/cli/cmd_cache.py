@@ -17,12 +17,12 @@ from polyopt.cli.prepare import (
     compile_options,
     json_option,
     make_options,
+    parse_sizes,
     prepare,
     sizes_option,
     target_argument,
     types_option,
 )
-from polyopt.cli.typespec import parse_sizes
 from polyopt.dataclass import asdict, dataclass
 from polyopt.errors import UsageError
 

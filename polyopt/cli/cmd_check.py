@@ -37,12 +37,12 @@ from polyopt.cli.prepare import (
     compile_prepared,
     json_option,
     make_options,
+    parse_sizes,
     prepare_target,
     schedule_options,
     sizes_option,
 )
 from polyopt.cli.subjects import Chosen, choose
-from polyopt.cli.typespec import parse_sizes
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import (
     InternalError,

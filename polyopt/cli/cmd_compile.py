@@ -23,12 +23,12 @@ from polyopt.cli.prepare import (
     compile_prepared,
     json_option,
     make_options,
+    parse_sizes,
     prepare,
     sizes_option,
     target_argument,
     types_option,
 )
-from polyopt.cli.typespec import parse_sizes
 from polyopt.errors import UsageError
 from polyopt.exporting.files import write_files
 from polyopt.exporting.kernels import kernel_files, package_files, package_name

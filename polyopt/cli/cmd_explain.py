@@ -18,11 +18,11 @@ from polyopt.cli.prepare import (
     compile_prepared,
     json_option,
     make_options,
+    parse_sizes,
     prepare,
     sizes_option,
     types_option,
 )
-from polyopt.cli.typespec import parse_sizes
 from polyopt.errors import UsageError
 from polyopt.report.levels import LEVELS
 

@@ -17,11 +17,11 @@ from polyopt.cli.prepare import (
     compile_prepared,
     json_option,
     make_options,
+    parse_sizes,
     prepare,
     sizes_option,
     types_option,
 )
-from polyopt.cli.typespec import parse_sizes
 from polyopt.exporting.files import write_files
 from polyopt.exporting.kernels import exported, program_name
 

@@ -14,12 +14,12 @@ from polyopt.cli.console import result, result_json
 from polyopt.cli.prepare import (
     Prepared,
     json_option,
+    parse_sizes,
     prepare,
     sizes_option,
     target_argument,
     types_option,
 )
-from polyopt.cli.typespec import parse_sizes
 from polyopt.dataclass import asdict
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from polyopt.cli.prepare import (
     compile_options,
     compile_prepared,
     make_options,
+    parse_sizes,
     prepare,
     sizes_option,
     target_argument,
     types_option,
 )
-from polyopt.cli.typespec import parse_sizes
 from polyopt.errors import UsageError
 from polyopt.files import write_whole
 

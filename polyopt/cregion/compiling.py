@@ -20,8 +20,8 @@ from polyopt.cregion.syntax import Unit
 from polyopt.dataclass import dataclass, replace
 from polyopt.digest import hex_digest
 from polyopt.emit.cexpr import ExprPrinter
+from polyopt.emit.frame import c_identifier
 from polyopt.emit.helpers import Helper, definition
-from polyopt.emit.names import c_identifier
 from polyopt.emit.ranges import Ranges
 from polyopt.errors import FrontendError, Loc, PolyoptError
 from polyopt.frontend import build

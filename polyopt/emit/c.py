@@ -26,15 +26,13 @@ from polyopt.emit.early_exits import (
     fails_in_parallel,
     leaves_early,
 )
-from polyopt.emit.frame import allocation, make_frame
+from polyopt.emit.frame import COMPLEX_NAMES, MATH_NAMES, allocation, make_frame
 from polyopt.emit.header import header
 from polyopt.emit.helpers import Helper, HelperKind, definition, in_one_line
 from polyopt.emit.helpers.intrinsics import intrinsics
 from polyopt.emit.literals import literal
-from polyopt.emit.names import COMPLEX_NAMES, MATH_NAMES
 from polyopt.emit.openmp import any_asks
-from polyopt.emit.outlining import outline_sections
-from polyopt.emit.pieces import PIECES, UPTO
+from polyopt.emit.outlining import PIECES, UPTO, outline_sections
 from polyopt.emit.regions import region_arrays
 from polyopt.emit.storage_scope import zero
 from polyopt.emit.views import View

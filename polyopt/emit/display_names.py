@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from polyopt.emit.names import readable_identifier
+from polyopt.emit.frame import readable_identifier
 from polyopt.ir.loops import Body, Declare, For, If, LoopFunction, Node, While
 from polyopt.ir.nodes import all_nodes
 

@@ -14,8 +14,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.emit.array_contraction import contract_arrays
 from polyopt.emit.regions import placed_by_data
 from polyopt.emit.reindex import reindex
-from polyopt.emit.storage_scope import declare_in_loops
-from polyopt.emit.thread_privatization import privatize_by_thread
+from polyopt.emit.storage_scope import declare_in_loops, privatize_by_thread
 from polyopt.errors import BudgetError
 from polyopt.ir.budget import query
 from polyopt.ir.expr import Expr, Iter, Load, VectorLoad, rewrite, substitute, walk

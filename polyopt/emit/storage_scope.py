@@ -7,17 +7,27 @@ copies into locals are removed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from polyopt.dataclass import replace
 from polyopt.emit.dead_locals import remove_dead_copies
-from polyopt.emit.footprints import needed_dimensions, with_array
+from polyopt.emit.footprints import Dim, needed_dimensions, with_array
 from polyopt.emit.nodes import expressions, map_node
 from polyopt.emit.regions import whole_arrays
-from polyopt.ir.expr import Const, Expr, Load, Symbol, VectorLoad, integer, walk
-from polyopt.ir.loops import Body, Declare, DeclareArray, For, LoopKind, Node, SetLocal, Space
-from polyopt.ir.nodes import bodies, with_bodies
-from polyopt.ir.scop import Array
+from polyopt.ir.expr import Const, Expr, Iter, Load, Param, Symbol, VectorLoad, integer, walk
+from polyopt.ir.loops import (
+    CONCURRENT,
+    Body,
+    Declare,
+    DeclareArray,
+    For,
+    LoopKind,
+    Node,
+    SetLocal,
+    Space,
+)
+from polyopt.ir.nodes import all_nodes, bodies, map_bodies, with_bodies
+from polyopt.ir.scop import Array, Role
 from polyopt.ir.types import Kind
 from polyopt.never import assert_never
 
@@ -204,3 +214,83 @@ def zero(array: Array) -> Const:
             return Const(0j, array.dtype)
         case _:
             assert_never(array.dtype.kind)
+
+
+def privatize_by_thread(
+    body: Body,
+    arrays: tuple[Array, ...],
+    scopes: Mapping[str, frozenset[str]],
+    sizes: Collection[str],
+) -> tuple[Body, tuple[Array, ...]]:
+    """Return the body and the remaining arrays; `sizes` are known where threads begin."""
+    left: list[Array] = []
+    for array in arrays:
+        scope = scopes.get(array.name)
+        found = None if scope is None else _privatized(body, array, scope, sizes)
+        if found is None:
+            left.append(array)
+        else:
+            body = found
+    return body, tuple(left)
+
+
+def _privatized(
+    body: Body, array: Array, scope: frozenset[str], sizes: Collection[str]
+) -> Body | None:
+    """Return the body with the array declared in the loops in `scope`, or None."""
+    if array.role is not Role.TEMP or not array.shape or array.turn is not None:
+        return None
+    if any(array.name in whole_arrays(node) for node in all_nodes(body)):
+        return None
+    scopes = [loops for loops in _loops(body, scope, ()) if _mention(loops[-1], array)]
+    if not scopes or not all(map(_is_of_threads, scopes)):
+        return None
+    needed = {id(loops[-1]): needed_dimensions(loops[-1], array, exact=True) for loops in scopes}
+    extents = {tuple((dim.position, dim.extent) for dim in dims) for dims in needed.values()}
+    first, *others = extents
+    if others or not first or first == tuple(enumerate(array.shape)):
+        return None
+    if not all(_is_known(extent, sizes) for _, extent in first):
+        return None
+    changed = _declared(body, array, needed)
+    return None if any(mentions(node, array.name) for node in changed) else changed
+
+
+def _loops(body: Body, scope: frozenset[str], around: tuple[For, ...]) -> list[tuple[For, ...]]:
+    """Return the loops in `scope`, each behind those around it."""
+    found: list[tuple[For, ...]] = []
+    for node in body:
+        loops = (*around, node) if isinstance(node, For) else around
+        if isinstance(node, For) and node.label in scope:
+            found.append(loops)
+        else:
+            found += (one for inner in bodies(node) for one in _loops(inner, scope, loops))
+    return found
+
+
+def _mention(loop: For, array: Array) -> bool:
+    return any(mentions(node, array.name) for node in loop.body)
+
+
+def _is_of_threads(loops: tuple[For, ...]) -> bool:
+    """Tell whether the concurrent loops around a scope are those of threads only."""
+    return {loop.kind for loop in loops if loop.kind in CONCURRENT} == {LoopKind.PARALLEL}
+
+
+def _is_known(extent: Expr, sizes: Collection[str]) -> bool:
+    """Tell whether an extent is known where threads begin."""
+    parts = list(walk(extent))
+    if any(isinstance(part, Load | Symbol | Iter) for part in parts):
+        return False
+    return all(part.name in sizes for part in parts if isinstance(part, Param))
+
+
+def _declared(body: Body, array: Array, needed: Mapping[int, list[Dim]]) -> Body:
+    return tuple(_with_array(node, array, needed) for node in body)
+
+
+def _with_array(node: Node, array: Array, needed: Mapping[int, list[Dim]]) -> Node:
+    dims = needed.get(id(node))
+    if isinstance(node, For) and dims is not None:
+        return replace(node, body=with_array(node, array, dims, Space.THREAD))
+    return map_bodies(node, _declared, array, needed)

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 from polyopt import __version__
 from polyopt.artefact import SUFFIX, artefact_text, digest_of, text_for_readers
 from polyopt.dataclass import dataclass
-from polyopt.emit.names import ENTRY_PREFIX
+from polyopt.emit.frame import ENTRY_PREFIX
 from polyopt.errors import UsageError
 from polyopt.exporting.cuda import cuda_source
-from polyopt.exporting.describing import described
-from polyopt.exporting.program import RUNNER, main_text, result_prefixes, runner_files
+from polyopt.exporting.program import RUNNER, described, main_text, result_prefixes, runner_files
 from polyopt.ir.host import Emitted
 from polyopt.ir.program import Program
 from polyopt.ir.record import RecordError

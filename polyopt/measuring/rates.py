@@ -15,7 +15,7 @@ from pathlib import Path
 from polyopt.dataclass import asdict
 from polyopt.errors import ToolchainError
 from polyopt.machine import Machine, Rates, Speeds, assumed_rates
-from polyopt.measuring.overrides import given_rates
+from polyopt.measuring.detection import given_rates
 from polyopt.runtime.store import Store, digest
 from polyopt.runtime.toolchain import Compiler, call_tool, kernel_flags, processor_features
 

@@ -62,10 +62,9 @@ from polyopt.ir.types import DType, Kind
 from polyopt.proof import integer_ranges
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
-from polyopt.proof.integer_ranges import Spans
+from polyopt.proof.integer_ranges import Spans, Unknowns, ValueRange
 from polyopt.proof.nodes import expressions, set_locals, written
 from polyopt.proof.paths import conjuncts
-from polyopt.proof.unknowns import Unknowns, ValueRange
 
 
 @dataclass(frozen=True, eq=False)

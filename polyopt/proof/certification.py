@@ -43,13 +43,12 @@ from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.bounds import check_bounds
 from polyopt.proof.certificate import Certificate, Claim, ClaimKind, Verdict
 from polyopt.proof.chunks import without_chunks, without_strips, without_versions
-from polyopt.proof.declarations import check_declarations, scalars_of
-from polyopt.proof.forms import check_forms
+from polyopt.proof.declarations import check_declarations, scalars_of, unhidden
+from polyopt.proof.forms import check_forms, check_scans
 from polyopt.proof.forward_substitution import substitute_operands
 from polyopt.proof.groups import groups_of
 from polyopt.proof.instances import PlacedRun, check_instances, place_runs
 from polyopt.proof.kernels import check_kernels, has_kernels, without_kernels
-from polyopt.proof.naming import unhidden
 from polyopt.proof.order import check_order
 from polyopt.proof.partial import mentioned, without_partial_results
 from polyopt.proof.paths import Path
@@ -58,7 +57,6 @@ from polyopt.proof.reading import Run, RunTree, Unreadable, read
 from polyopt.proof.regions import Mismatch, Regions, without_stops
 from polyopt.proof.registers import without_registers
 from polyopt.proof.rerolling import reroll
-from polyopt.proof.scans import check_scans
 from polyopt.proof.sharing import Use, find_shared
 from polyopt.proof.source import NotForwarded, SourcePart, source_part
 from polyopt.proof.storage import check_storage

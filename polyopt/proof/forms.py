@@ -7,6 +7,8 @@ threads, reductions of locals that iterations also use otherwise.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from polyopt import proof
@@ -51,6 +53,8 @@ from polyopt.ir.loops import (
 )
 from polyopt.ir.names import symbols
 from polyopt.ir.nodes import all_nodes, bodies, own_expressions
+from polyopt.ir.program import Program
+from polyopt.ir.scan import is_open
 from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 from polyopt.proof.certificate import Claim, ClaimKind, Unclaimable, Verdict
@@ -274,3 +278,16 @@ def _constant(expr: Const) -> None:
     value = expr.value
     if not isinstance(value, int) or not int(limits.min) <= value <= int(limits.max):
         raise _Malformed(show(expr), f"it is no {expr.dtype.value}")
+
+
+def check_scans(program: Program, function: LoopFunction) -> Iterator[Claim]:
+    """Yield for each scan whether its statement is reassociable."""
+    allowed = {s.name for scop in program.scops for s in scop.statements if is_open(s)}
+    for loop in all_nodes(function.body):
+        if not isinstance(loop, For) or loop.kind is not LoopKind.SCAN:
+            continue
+        names = {n.statement for n in all_nodes(loop.body) if isinstance(n, Assign)}
+        closed = sorted(names - allowed)
+        verdict = Verdict.REFUTED if closed or not names else Verdict.PROVEN
+        reason = f"the order of {closed[0] or 'a copy'} is not open" if closed else ""
+        yield Claim(ClaimKind.ORDER, f"scan {loop.iter}", verdict, "", reason)

@@ -29,8 +29,7 @@ from polyopt.ir.source import (
 )
 from polyopt.ir.types import DType, Kind
 from polyopt.never import assert_never
-from polyopt.runtime.overlap import arrays_around, check_overlap, find_starts
-from polyopt.runtime.sharing import overlaps_itself
+from polyopt.runtime.sharing import arrays_around, check_overlap, find_starts, overlaps_itself
 from polyopt.runtime.values import AnyArray, array_of, dtype_known, native_array, type_name
 
 SIZE_LIMIT = LARGEST_SIZE

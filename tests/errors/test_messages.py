@@ -15,7 +15,7 @@ from types import ModuleType
 
 import pytest
 
-from polyopt.cli.typespec import parse_types
+from polyopt.cli.prepare import parse_types
 from polyopt.errors import PolyoptError
 from polyopt.frontend import build
 from polyopt.frontend.syntax.argtypes import ArgType

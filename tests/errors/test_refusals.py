@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import workloads.registry as workloads
-from polyopt.cli.typespec import parse_types
+from polyopt.cli.prepare import parse_types
 from polyopt.errors import IllegalSchedule
 from polyopt.frontend import build
 from polyopt.ir.scop import Scop

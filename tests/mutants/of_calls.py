@@ -17,7 +17,7 @@ import numpy as np
 import polyopt as po
 from polyopt.emit import wrapper
 from polyopt.runtime.check import check_call
-from polyopt.runtime.overlap import OverlapError
+from polyopt.runtime.sharing import OverlapError
 from tests.mutants.layers import Layer, differing
 from tests.mutants.mutant import Mutant
 from tests.mutants.planting import Change

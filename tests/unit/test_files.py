@@ -15,7 +15,7 @@ from polyopt.cli.app import run
 from polyopt.errors import Loc, PolyoptError, UsageError, render
 from polyopt.files import is_readable, open_regular, read_regular, read_text, write_whole
 from polyopt.machine import Machine
-from polyopt.measuring.overrides import overridden
+from polyopt.measuring.detection import overridden
 
 PROGRAM = "def f(a):\n    a[:] = a * 2\n"
 SECONDS = 20

@@ -8,8 +8,8 @@ from __future__ import annotations
 from math import prod
 
 from polyopt.dataclass import dataclass, field
+from polyopt.emit.frame import c_identifier
 from polyopt.emit.gpu.dialect import DeviceDialect
-from polyopt.emit.names import c_identifier
 from polyopt.ir.array import Array
 from polyopt.ir.expr import Expr
 from polyopt.ir.integers import evaluate

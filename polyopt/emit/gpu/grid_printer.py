@@ -13,13 +13,13 @@ from functools import reduce
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.c_statements import Code, Compound, Line, identifiers
+from polyopt.emit.frame import c_identifier
 from polyopt.emit.gpu.bound_tests import all_of, ranges_inside, tests_below
 from polyopt.emit.gpu.declarations import KernelDeclarations
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter, Storage
 from polyopt.emit.gpu.scan_printer import BLOCKS, lone_scan
 from polyopt.emit.helpers import Helper, HelperKind
-from polyopt.emit.names import c_identifier
 from polyopt.emit.ranges import Ranges
 from polyopt.emit.regions import Free, free_names, written_arrays
 from polyopt.ir.array import Array, Role

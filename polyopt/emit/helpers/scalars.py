@@ -9,13 +9,14 @@ from polyopt.emit.functions import table
 from polyopt.emit.helpers.helper import (
     Helper,
     HelperKind,
+    Registers,
     binary,
+    either,
     float_suffix,
     function,
     unsigned,
     vector_type,
 )
-from polyopt.emit.helpers.registers import Registers, either
 from polyopt.ir.types import DType, Kind
 
 

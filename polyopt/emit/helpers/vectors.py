@@ -6,8 +6,15 @@ from collections.abc import Callable
 
 from polyopt.dataclass import replace
 from polyopt.emit import half_precision
-from polyopt.emit.helpers.helper import Helper, HelperKind, float_suffix, function, vector_type
-from polyopt.emit.helpers.registers import Registers, either
+from polyopt.emit.helpers.helper import (
+    Helper,
+    HelperKind,
+    Registers,
+    either,
+    float_suffix,
+    function,
+    vector_type,
+)
 from polyopt.ir.types import DType
 
 

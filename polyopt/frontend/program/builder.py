@@ -49,8 +49,7 @@ from polyopt.ir.source import Fault, LibraryCall
 from polyopt.ir.types import DType
 
 if TYPE_CHECKING:
-    from polyopt.frontend.program.rebound_copies import Copied
-    from polyopt.frontend.program.snapshots import Snapshot
+    from polyopt.frontend.program.snapshots import Copied, Snapshot
 from polyopt.frontend.program.drafts import (
     Demand,
     Draft,

@@ -14,8 +14,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.errors import Loc
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.drafts import Draft, Invocation, Mark, Total
-from polyopt.frontend.program.rebound_copies import settle_copies
-from polyopt.frontend.program.snapshots import refuse_stale
+from polyopt.frontend.program.snapshots import refuse_stale, settle_copies
 from polyopt.frontend.program.statement_domains import Scope
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.values import Buffer

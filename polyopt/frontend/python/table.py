@@ -18,7 +18,7 @@ _RULES: Table[Rule] = Table(
     "BUILTINS",
     {
         "python.counting": "len range slice prange parallel",
-        "reader.iterables": "enumerate zip reversed",
+        "reader.comprehensions": "enumerate zip reversed",
         "python.builtin_functions": """
             min max abs int float bool sum pow tuple list complex round divmod any all isinstance
             callable hasattr

@@ -15,8 +15,7 @@ from polyopt.frontend.integers.affine_integers import FALSE, TRUE, ZERO, is_affi
 from polyopt.frontend.numpy.call_arguments import Arguments
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import settled
-from polyopt.frontend.reader.comprehensions import bind_target, unrolled
-from polyopt.frontend.reader.iterables import iterated
+from polyopt.frontend.reader.comprehensions import bind_target, iterated, unrolled
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.constants import array_or_number
 from polyopt.frontend.values.values import Growing, Known, Number, Sequence, Value

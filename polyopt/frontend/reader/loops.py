@@ -74,7 +74,7 @@ def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
         source = Iterated(ZERO, lambda i: Number(i, True))
     else:
         args = Arguments("for", (), {}, frame.loc(node.iter))
-        source = frontend.reader.iterables.iterated(b, iterable, args)
+        source = frontend.reader.comprehensions.iterated(b, iterable, args)
         loop = Loop(name, ZERO, source.count, loc=frame.loc(node))
     touched = assigned(node.body) - assigned([node.target])
     unbound = [n for n in touched if n in later and _is_unbound(frame, n) and not is_result(n)]

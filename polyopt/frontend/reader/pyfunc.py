@@ -29,9 +29,8 @@ from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.decisions import Undecided, assume
 from polyopt.frontend.program.drafts import Binding, title_of
 from polyopt.frontend.program.facts import Facts
-from polyopt.frontend.program.rebound_copies import settle_copies
 from polyopt.frontend.program.renaming import Renaming
-from polyopt.frontend.program.snapshots import refuse_stale
+from polyopt.frontend.program.snapshots import refuse_stale, settle_copies
 from polyopt.frontend.reader.results import Returned, mark_results
 from polyopt.frontend.reader.statements import StatementReader
 from polyopt.frontend.syntax.annotations import Annotation

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from polyopt import frontend
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.rebound_copies import end_of_function
+from polyopt.frontend.program.snapshots import end_of_function
 from polyopt.frontend.reader.assignments import assign, assign_to, augment
 from polyopt.frontend.reader.closures import closure_of
 from polyopt.frontend.reader.expressions import evaluate

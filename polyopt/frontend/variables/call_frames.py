@@ -19,7 +19,7 @@ from polyopt.ir.expr import Load
 
 if TYPE_CHECKING:
     from polyopt.frontend.program.builder import Builder
-    from polyopt.frontend.program.rebound_copies import Copied, WriteBack
+    from polyopt.frontend.program.snapshots import Copied, WriteBack
 
 
 class Reader(Protocol):

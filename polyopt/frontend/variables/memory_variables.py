@@ -19,8 +19,14 @@ from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.drafts import Draft
 from polyopt.frontend.program.facts import Occurrence
 from polyopt.frontend.program.memory import is_whole, settled, store, stored
-from polyopt.frontend.program.rebound_copies import Copied, WriteBack, bound_again, learn_write
-from polyopt.frontend.program.snapshots import stand_for, stand_for_name
+from polyopt.frontend.program.snapshots import (
+    Copied,
+    WriteBack,
+    bound_again,
+    learn_write,
+    stand_for,
+    stand_for_name,
+)
 from polyopt.frontend.program.statement_domains import Scope
 from polyopt.frontend.subscripts.compaction import compacted
 from polyopt.frontend.syntax.structure import is_result

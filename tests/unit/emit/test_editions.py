@@ -17,7 +17,7 @@ from polyopt.emit import emit_c, rerolling
 from polyopt.emit.banner import Edition, plain
 from polyopt.emit.display_names import local_names
 from polyopt.emit.edition import source_comment
-from polyopt.emit.names import readable_identifier
+from polyopt.emit.frame import readable_identifier
 from polyopt.emit.runs import TEXT, filled
 from polyopt.emit.sharing import shared_nests
 from polyopt.emit.text import emit_for_readers

@@ -12,7 +12,7 @@ import pytest
 
 import polyopt as po
 from polyopt.emit.c import emit_c
-from polyopt.emit.names import LONGEST, c_identifier, entry_identifier
+from polyopt.emit.frame import LONGEST, c_identifier, entry_identifier
 from polyopt.ir.expr import Const, Iter, Param
 from polyopt.ir.loops import Assign
 from polyopt.ir.scop import Array, Role

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.tracing import segments
+from polyopt.tracing import stages
 from polyopt.tracing.nodes import reachable
 from polyopt.tracing.program import write
-from polyopt.tracing.segments import segmented
 from polyopt.tracing.sizes import value_of
-from polyopt.tracing.stages import evaluate
+from polyopt.tracing.stages import evaluate, segmented
 from tests.unit.lazy.compare import same
 
 ROWS, COLUMNS = 5, 5
@@ -65,8 +64,8 @@ def run(seed: int, x: Any, v: Any) -> list[Any]:  # noqa: C901
 
 @pytest.mark.parametrize("start", range(0, 120, 20))
 def test_three_evaluations_agree(start: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segments, "WHOLE", 5)
-    monkeypatch.setattr(segments, "TARGET", 4)
+    monkeypatch.setattr(stages, "WHOLE", 5)
+    monkeypatch.setattr(stages, "TARGET", 4)
     for seed in range(start, start + 20):
         x, v = po.tensor("x", po.f64["N,N"]), po.tensor("v", po.f64["N"])
         lazy = run(seed, x, v)

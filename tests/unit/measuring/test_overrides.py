@@ -9,7 +9,7 @@ import pytest
 
 from polyopt.errors import UsageError
 from polyopt.machine import Machine, Rates, assumed_rates
-from polyopt.measuring.overrides import given_rates, overridden
+from polyopt.measuring.detection import given_rates, overridden
 
 
 @pytest.fixture

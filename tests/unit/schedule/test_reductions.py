@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.cli.typespec import parse_types
+from polyopt.cli.prepare import parse_types
 from polyopt.frontend import build
 from polyopt.ir.expr import BinaryOp
 from polyopt.schedule import source_schedule
