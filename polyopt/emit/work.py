@@ -45,7 +45,7 @@ def work_of_one(loop: For) -> Expr:
     inside = declared_names(loop.body)
     if not has_known_bounds(loop, inside):
         return _body(loop.body, {loop.iter: integer(0)}, inside)
-    return _once(loop, {}, inside)
+    return _once(loop, _pick(loop, {}), {}, inside)
 
 
 GUESS = 16
@@ -64,15 +64,16 @@ def _loop(loop: For, middles: dict[str, Expr], inside: frozenset[str]) -> Expr:
     trip = normalize(sub(upper, lower))
     if loop.step != 1:
         trip = Binary(BinaryOp.FLOORDIV, trip, integer(loop.step), DType.INT64)
-    once = _once(loop, middles, inside)
+    once = _once(loop, (lower, upper), middles, inside)
     if isinstance(once, Const) and loop.kind is LoopKind.VECTOR:
         once = add(once, integer(len(noted_updates(loop))))  # flags are assignments, too
     return _product(trip, once)
 
 
-def _once(loop: For, middles: dict[str, Expr], inside: frozenset[str]) -> Expr:
-    lower, upper = _pick(loop, middles)
-    middle = Binary(BinaryOp.FLOORDIV, normalize(add(lower, upper)), integer(2), DType.INT64)
+def _once(
+    loop: For, bounds: tuple[Expr, Expr], middles: dict[str, Expr], inside: frozenset[str]
+) -> Expr:
+    middle = Binary(BinaryOp.FLOORDIV, normalize(add(*bounds)), integer(2), DType.INT64)
     return _body(loop.body, middles | {loop.iter: middle}, inside)
 
 
@@ -136,11 +137,7 @@ def _tiles(expr: Expr, *, whole: bool) -> tuple[Expr, int] | None:
 
 
 def _body(body: Body, middles: dict[str, Expr], inside: frozenset[str]) -> Expr:
-    """Return the work of the deepest nest of a body and of functions, or its assignments' number.
-
-    A nest that only moves values counts only where there is no other.  So does one of what full
-    tiles leave over: its iterations count as theirs.
-    """
+    """Return the work of a body's deepest nest and functions, or how many assignments it has."""
     statements = 0
     nests: list[tuple[Body, Expr]] = []
     for node in body:
@@ -158,6 +155,15 @@ def _body(body: Body, middles: dict[str, Expr], inside: frozenset[str]) -> Expr:
                 statements += _elements(node)
     if not nests:
         return integer(max(1, statements))
+    return _of_nests(nests) if len(nests) > 1 else nests[0][1]
+
+
+def _of_nests(nests: list[tuple[Body, Expr]]) -> Expr:
+    """Return the work of the deepest nest and of functions in others.
+
+    A nest that only moves values counts only where there is no other.  So does one of what full
+    tiles leave over: its iterations count as theirs.
+    """
     fullest: dict[str, int] = {}
     for nest, _ in nests:
         fullest[_root(nest)] = min(_rests(nest), fullest.get(_root(nest), _rests(nest)))

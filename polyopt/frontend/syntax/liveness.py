@@ -60,7 +60,8 @@ def assigned(body: Iterable[ast.AST]) -> frozenset[str]:
     found: set[str] = set()
     for statement in body:
         nodes = list(ast.walk(statement))
-        own = {id(name) for node in nodes for name in _own_targets(node)}
+        inside = (node for node in nodes if isinstance(node, Comprehension))
+        own = {id(name) for node in inside for name in _own_targets(node)}
         for node in nodes:
             if isinstance(node, ast.Name):
                 if isinstance(node.ctx, ast.Store) and id(node) not in own:

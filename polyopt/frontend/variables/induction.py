@@ -6,6 +6,7 @@ In: a loop.  Out: their values as affine functions of the iteration, so that the
 from __future__ import annotations
 
 import ast
+from collections import Counter as Counts
 from collections.abc import Mapping
 
 from polyopt.dataclass import dataclass
@@ -45,10 +46,6 @@ def counters(frame: Frame, node: ast.For) -> dict[str, Counter]:
 
 def _steps(node: ast.For) -> dict[str, int]:
     """Return names with one assignment in the body, `name += constant`, on its top level."""
-    stores: dict[str, int] = {}
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-            stores[inner.id] = stores.get(inner.id, 0) + 1
     result: dict[str, int] = {}
     for statement in node.body:
         match statement:
@@ -56,10 +53,14 @@ def _steps(node: ast.For) -> dict[str, int]:
                 target=ast.Name(id=name),
                 op=ast.Add() | ast.Sub() as op,
                 value=ast.Constant(value=int(step)),
-            ) if stores[name] == 1 and not isinstance(step, bool):
+            ) if not isinstance(step, bool):
                 result[name] = step if isinstance(op, ast.Add) else -step
             case _:
                 continue
+    if result:
+        names = (inner for inner in ast.walk(node) if isinstance(inner, ast.Name))
+        stores = Counts(name.id for name in names if isinstance(name.ctx, ast.Store))
+        result = {name: step for name, step in result.items() if stores[name] == 1}
     return result
 
 
