@@ -15,7 +15,7 @@ from polyopt.cli.console import result, result_json
 from polyopt.cli.prepare import json_option
 from polyopt.dataclass import asdict
 from polyopt.errors import ToolchainError
-from polyopt.machine import Machine, Rates, Speeds
+from polyopt.machine import Machine, Rates
 
 
 @click.command("machine")
@@ -82,10 +82,6 @@ def rate_lines(machine: Machine, rates: Rates) -> Iterator[str]:
         "stream": ("triad in memory, GB/s", 1e9),
     }
     for name, (title, unit) in titles.items():
-        one, every = (_speed(s, name) / unit for s in (rates.one, rates.every))
+        one, every = (float(getattr(s, name)) / unit for s in (rates.one, rates.every))
         yield f"    {title:<24}{one:>12.1f}{every:>12.1f}"
     yield f"    a parallel loop: {rates.region * 1e6:.1f} us"
-
-
-def _speed(speeds: Speeds, name: str) -> float:
-    return float(getattr(speeds, name))

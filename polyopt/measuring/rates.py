@@ -124,9 +124,10 @@ def _refused(reason: str) -> ToolchainError:
 
 
 def _key(machine: Machine, compiler: Compiler) -> str:
-    facts = [repr(machine), compiler.identity, list(processor_features()), digest(_text())]
+    facts = [
+        repr(machine),
+        compiler.identity,
+        list(processor_features()),
+        digest(TEXT.read_bytes()),
+    ]
     return json.dumps(facts)
-
-
-def _text() -> bytes:
-    return TEXT.read_bytes()

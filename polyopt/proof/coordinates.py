@@ -104,7 +104,7 @@ class Quotients:
         frame = self.frame
         result = frame.universe
         for quotient in self.all:
-            result = result.intersect(_is_quotient(frame, quotient.value, quotient))
+            result = result.intersect(_is_floor(frame, quotient.value, quotient.name, quotient.by))
         for value, quotient, by in self.links:
             result = result.intersect(_is_floor(frame, value, quotient.name, by))
         return result.set_tuple_name(self.statement.name)
@@ -148,10 +148,6 @@ class Quotients:
         else:
             result = frame.aff(self.spelled(expr)).eq_set(frame.aff(Param(name)))
         return result.set_tuple_name(self.statement.name)
-
-
-def _is_quotient(frame: Frame, value: Expr, quotient: Quotient) -> isl.Set:
-    return _is_floor(frame, value, quotient.name, quotient.by)
 
 
 def _is_floor(frame: Frame, value: Expr, name: str, by: int) -> isl.Set:

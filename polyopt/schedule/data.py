@@ -136,7 +136,7 @@ def _witness(old: Scop, new: Scop, difference: Difference) -> ValueWitness:
         one = difference.old_initial.subtract(difference.new_initial)
         other = difference.new_initial.subtract(difference.old_initial)
         reads = (one if not one.is_empty() else other).domain()
-    read_set = isl.Set.from_union_set(_one_space(reads))
+    read_set = isl.Set.from_union_set(isl.UnionSet.from_set(sets_of(reads)[0]))
     pairs = isl.Map.from_domain_and_range(read_set, read_set)
     pairs = pairs.intersect(isl.Map.identity(pairs.get_space()))
     params, point, _ = smallest_pair(pairs, new)
@@ -146,10 +146,6 @@ def _witness(old: Scop, new: Scop, difference: Difference) -> ValueWitness:
     read = None if difference.at_end else (difference.statement, point)
     items = tuple(params.items())
     return ValueWitness(difference.array, read, cell, wanted, got, items)
-
-
-def _one_space(values: isl.UnionSet) -> isl.UnionSet:
-    return isl.UnionSet.from_set(sets_of(values)[0])
 
 
 def _fixed(value: isl.Set, params: Mapping[str, int], point: tuple[int, ...]) -> isl.UnionSet:

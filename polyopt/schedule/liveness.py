@@ -60,16 +60,12 @@ def _live(scop: Scop, array: str) -> Live:
             relation = access.relation.intersect_params(scop.context)
             if access.kind is AccessKind.READ:
                 inside = isl.UnionMap.from_map(relation).intersect_domain(exposed).range()
-                needed = needed.union(_of_space(inside, space))
+                needed = needed.union(inside.extract_set(space.align_params(inside.get_space())))
                 continue
             may = may.union(relation.range())
             if access.kind is AccessKind.MUST_WRITE:
                 must = must.union(relation.range())
     return Live(array, coalesced(needed), coalesced(may), bool(may.is_subset(must)))
-
-
-def _of_space(elements: isl.UnionSet, space: isl.Space) -> isl.Set:
-    return elements.extract_set(space.align_params(elements.get_space()))
 
 
 @dataclass(frozen=True, slots=True)

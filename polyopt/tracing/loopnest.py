@@ -336,7 +336,9 @@ class _Oracle:
                 limits = (max(extent - 1, 0) for extent in array.shape)
                 inside = (np.clip(i, 0, top) for i, top in zip(index, limits, strict=True))
                 places = np.broadcast_arrays(*inside)
-                return _picked(array, places)
+                return (
+                    array[tuple(places)] if array.size else np.zeros(places[0].shape, array.dtype)
+                )
             case Apply(function=function, operands=operands):
                 return function(*(self.value(part, axes, rank) for part in operands))
             case Reduce(combine=combine, body=inner, over=over):
@@ -368,7 +370,3 @@ class _Oracle:
         dtype = combine.reduce(np.zeros(1, found.dtype)).dtype
         start = identity(combine, dtype)
         return combine.reduce(grid, tuple(range(rank, rank + len(over))), dtype, initial=start)
-
-
-def _picked(array: Array, places: Sequence[Array]) -> Array:
-    return array[tuple(places)] if array.size else np.zeros(places[0].shape, array.dtype)

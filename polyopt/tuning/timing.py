@@ -40,13 +40,11 @@ class Copies:
         if second > HOPELESS * first:
             return first, second
         rounds = int(MOST_SECONDS / max(first + second, 1e-6))
-        times = [(self.seconds(one), self.seconds(two)) for _ in range(_within(rounds))]
+        times = [
+            (self.seconds(one), self.seconds(two)) for _ in range(max(LEAST, min(rounds, MOST)))
+        ]
         ones, twos = zip(*times, strict=True)
         return float(np.median(ones)), float(np.median(twos))
-
-
-def _within(rounds: int) -> int:
-    return max(LEAST, min(rounds, MOST))
 
 
 def overlap(values: tuple[object, ...]) -> bool:

@@ -94,7 +94,7 @@ def verify_program(
     """
     found = _Counts()
     bench = Bench(function, program, tuple(types), quick=seconds is not None)
-    shown = (_show(types),)
+    shown = (", ".join(map(_show_one, types)),)
     reason = bench.reason
     if reason is not None:
         return Verification(function.__name__, shown, skipped=(Skip(reason, samples),))
@@ -419,10 +419,6 @@ def _told(error: Exception) -> str:
 def _short(value: object) -> str:
     text = " ".join(repr(value).split())
     return text if len(text) <= 80 else text[:80] + "…"
-
-
-def _show(types: Sequence[ArgType]) -> str:
-    return ", ".join(map(_show_one, types))
 
 
 def _show_one(kind: ArgType) -> str:

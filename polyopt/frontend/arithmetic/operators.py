@@ -76,7 +76,7 @@ def operate(
 ) -> Value:
     """Return the result of an operator; `wraps`: of Python's integers, modulo 2**64."""
     if all(isinstance(value, Known) for value in values):
-        return _fold(name, values, loc)
+        return Known(fold(name, [value.value for value in values if isinstance(value, Known)], loc))
     fitting = _in_words(b, name, values, loc, wraps)
     if not isinstance(fitting, tuple):
         return fitting
@@ -194,10 +194,6 @@ def _compared(
 def _is_two(exponent: Operandish) -> bool:
     """NumPy squares arrays of bool as int8, but raises them to other powers as integers."""
     return isinstance(exponent, Number) and exponent.expr == Const(2, DType.INT64)
-
-
-def _fold(name: str, values: tuple[Value, ...], loc: Loc | None) -> Value:
-    return Known(fold(name, [value.value for value in values if isinstance(value, Known)], loc))
 
 
 def _python(

@@ -71,7 +71,7 @@ def interval_of(  # noqa: C901  one case each
                 interval_of(expr.then, known, spans),
                 interval_of(expr.otherwise, known, spans),
             )
-            return _hull(then, other)
+            return Interval(_both(then.low, other.low, True), _both(then.high, other.high, False))
         case Binary(op=BinaryOp.ADD | BinaryOp.SUB) if expr.dtype is DType.INT64:
             return _sum(expr, known, spans)
         case Unary(op=UnaryOp.NEG) if expr.dtype is DType.INT64:
@@ -121,10 +121,6 @@ def _extreme(expr: Binary, known: Mapping[str, Interval], spans: Known) -> Inter
     if expr.op is BinaryOp.MIN:
         return Interval(_both(left.low, right.low, True), _one(left.high, right.high, True))
     return Interval(_one(left.low, right.low, False), _both(left.high, right.high, False))
-
-
-def _hull(left: Interval, right: Interval) -> Interval:
-    return Interval(_both(left.low, right.low, True), _both(left.high, right.high, False))
 
 
 def _both(left: Expr | None, right: Expr | None, least: bool) -> Expr | None:

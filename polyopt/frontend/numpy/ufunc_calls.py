@@ -138,7 +138,7 @@ def pair(name: str) -> Rule:
         given = as_sequence(out)
         if isinstance(given, Sequence) and len(given.items) == 2:
             out1, out2 = given.items
-        operands = [_ready(b, value, args.loc) for value in values]
+        operands = [settled(b, array_or_number(b, value, args.loc)) for value in values]
         loop = dtypes_of(ufunc, operand_kinds(operands), args.loc)
         results = [
             combine(b, name, operands, loop[: ufunc.nin], kind, op.rule, args.loc, repeats=True)
@@ -150,10 +150,6 @@ def pair(name: str) -> Rule:
         return Sequence(tuple(with_out(b, r, o, args) for r, o in zip(results, outs, strict=True)))
 
     return rule
-
-
-def _ready(b: Builder, value: Value, loc: Loc | None) -> Operandish:
-    return settled(b, array_or_number(b, value, loc))
 
 
 # -- methods ----------------------------------------------------------------------------------

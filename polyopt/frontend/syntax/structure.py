@@ -47,7 +47,7 @@ class Rewriter:
         if any(isinstance(n, Loop) and _holds(n.body, ast.Return) for n in own(body)):
             body = [self._flag(RETURNED, False, tree.body[0]), *self._leave_loops(body)]
         body = self._block(body)
-        if _early_return(body):
+        if any(isinstance(node, ast.If) and _has(node, ast.Return) for node in body):
             body = self._returns(body)
             body.append(self._final(body[-1]))
         _keep_items(body)
@@ -272,10 +272,6 @@ def _with_body(node: Loop, body: list[ast.stmt], orelse: list[ast.stmt]) -> Loop
         result = ast.While(node.test, body, orelse)
     ast.copy_location(result, node)
     return result
-
-
-def _early_return(body: Sequence[ast.stmt]) -> bool:
-    return any(isinstance(node, ast.If) and _has(node, ast.Return) for node in body)
 
 
 def _breaks(body: Sequence[ast.stmt]) -> bool:
