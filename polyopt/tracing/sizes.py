@@ -80,47 +80,11 @@ class Size:
         """Whether it is one name, quotient or extreme."""
         return len(self.terms) == 1 and len(self.terms[0][0]) == 1 and self.terms[0][1] == 1
 
-    def __add__(self, other: object) -> object:
-        return _computed(self, other, _sum, operator.add)
-
-    def __radd__(self, other: object) -> object:
-        return _computed(other, self, _sum, operator.add)
-
-    def __sub__(self, other: object) -> object:
-        return _computed(self, other, minus, operator.sub)
-
-    def __rsub__(self, other: object) -> object:
-        return _computed(other, self, minus, operator.sub)
-
-    def __mul__(self, other: object) -> object:
-        return _computed(self, other, _product, operator.mul)
-
-    def __rmul__(self, other: object) -> object:
-        return _computed(other, self, _product, operator.mul)
-
-    def __floordiv__(self, other: object) -> object:
-        return _computed(self, other, quotient, operator.floordiv)
-
-    def __rfloordiv__(self, other: object) -> object:
-        return _computed(other, self, quotient, operator.floordiv)
-
-    def __mod__(self, other: object) -> object:
-        return _computed(self, other, remainder, operator.mod)
-
-    def __rmod__(self, other: object) -> object:
-        return _computed(other, self, remainder, operator.mod)
-
     def __neg__(self) -> object:
         return _product(self, -1)
 
     def __pos__(self) -> Size:
         return self
-
-    def __truediv__(self, other: object) -> object:
-        return _lifted(operator.truediv, self, other)
-
-    def __rtruediv__(self, other: object) -> object:
-        return _lifted(operator.truediv, other, self)
 
     def __pow__(self, other: object) -> object:
         if type(other) is int and other > 0:
@@ -129,9 +93,6 @@ class Size:
                 found = _product(found, self)
             return found
         return _lifted(operator.pow, self, other)
-
-    def __rpow__(self, other: object) -> object:
-        return _lifted(operator.pow, other, self)
 
     def __array_ufunc__(
         self, ufunc: Callable[..., object], method: str, *inputs: object, **options: object
@@ -152,33 +113,6 @@ class Size:
         from polyopt.tracing.arrays import record
 
         return record(function, *args, **options)
-
-    def __lt__(self, other: object) -> bool:
-        self._refuse("a comparison of")
-
-    def __le__(self, other: object) -> bool:
-        self._refuse("a comparison of")
-
-    def __gt__(self, other: object) -> bool:
-        self._refuse("a comparison of")
-
-    def __ge__(self, other: object) -> bool:
-        self._refuse("a comparison of")
-
-    def __index__(self) -> int:
-        self._refuse("the number of")
-
-    def __int__(self) -> int:
-        self._refuse("the number of")
-
-    def __float__(self) -> float:
-        self._refuse("the number of")
-
-    def __bool__(self) -> bool:
-        self._refuse("the truth of")
-
-    def _refuse(self, what: str) -> NoReturn:
-        refuse("PO0803", f"{what} the size `{self}` is needed, which is known only at a call")
 
     def __str__(self) -> str:
         text = ""
@@ -451,3 +385,37 @@ def _atom_value(
             if a is None or c is None:
                 return None
             return min(a, c) if least else max(a, c)
+
+
+def _install(name: str, rule: Callable[[Extent, Extent], Extent] | None) -> None:
+    """Give sizes an operator: by `rule` between extents, as a lazy number otherwise."""
+    op = getattr(operator, name)
+
+    def computed(left: object, right: object) -> object:
+        return _lifted(op, left, right) if rule is None else _computed(left, right, rule, op)
+
+    if not hasattr(Size, f"__{name}__"):
+        setattr(Size, f"__{name}__", computed)
+    setattr(Size, f"__r{name}__", lambda self, other: computed(other, self))
+
+
+def _install_refusal(name: str, what: str) -> None:
+    """Have sizes refuse what needs their number."""
+
+    def refused(self: Size, *_: object) -> NoReturn:
+        refuse("PO0803", f"{what} the size `{self}` is needed, which is known only at a call")
+
+    setattr(Size, f"__{name}__", refused)
+
+
+for _name, _rule in {
+    **{"add": _sum, "sub": minus, "mul": _product, "floordiv": quotient, "mod": remainder},
+    **{"truediv": None, "pow": None},
+}.items():
+    _install(_name, _rule)
+for _name, _what in {
+    **dict.fromkeys(("lt", "le", "gt", "ge"), "a comparison of"),
+    **dict.fromkeys(("index", "int", "float"), "the number of"),
+    "bool": "the truth of",
+}.items():
+    _install_refusal(_name, _what)
