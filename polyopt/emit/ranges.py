@@ -114,33 +114,50 @@ class Ranges:
 
     def least(self, expr: Expr) -> int | None:
         """Return a constant that is <= every value of `expr`, or None."""
+        return self._bound(expr, least=True)
+
+    def most(self, expr: Expr) -> int | None:
+        """Return a constant that is >= every value of `expr`, or None."""
+        return self._bound(expr, least=False)
+
+    def _bound(self, expr: Expr, *, least: bool) -> int | None:
         match expr:
             case Const(value=int(value)):
                 return value
             case Param(name=name):
-                return self.params.get(name)
+                return self.params.get(name) if least else None
             case Iter(name=name):
-                return self.lower.get(name)
-            case Binary(op=BinaryOp.MIN):
-                return _both(self.least(expr.left), self.least(expr.right), min)
-            case Binary(op=BinaryOp.MAX):
-                return _either(self.least(expr.left), self.least(expr.right), max)
+                return (self.lower if least else self.upper).get(name)
+            case Binary(op=BinaryOp.MIN | BinaryOp.MAX):
+                return self._extreme(expr, least=least)
             case Binary(op=BinaryOp.FLOORDIV, right=Const(value=int(by))) if by > 0:
-                return _floor(self.least(expr.left), by)
+                whole = self._bound(expr.left, least=least)
+                return None if whole is None else whole // by
             case Binary(op=BinaryOp.MOD, right=Const(value=int(by))) if by > 0:
-                return 0
+                return 0 if least else by - 1
             case (
                 Unary(op=UnaryOp.NEG)
                 | Binary(op=BinaryOp.ADD | BinaryOp.SUB)
                 | Binary(op=BinaryOp.MUL, right=Const())
                 | Binary(op=BinaryOp.MUL, left=Const())
             ):
-                return self._sum(expr, least=True)
-            case Binary(op=BinaryOp.MUL | BinaryOp.XOR):
+                return self._sum(expr, least=least)
+            case Binary(op=BinaryOp.MUL | BinaryOp.XOR) if least:
                 signs = (self.is_nonnegative(expr.left), self.is_nonnegative(expr.right))
                 return 0 if all(signs) else None
+            case Binary(op=BinaryOp.XOR):
+                bits = self._bits(expr)
+                return None if bits is None else (1 << bits) - 1
             case _:
                 return None
+
+    def _extreme(self, expr: Binary, *, least: bool) -> int | None:
+        """Bound a minimum or a maximum: by both operands on one side, by either on the other."""
+        pick = min if expr.op is BinaryOp.MIN else max
+        parts = [self._bound(part, least=least) for part in (expr.left, expr.right)]
+        known = [part for part in parts if part is not None]
+        enough = 2 if (pick is min) == least else 1
+        return pick(known) if len(known) >= enough else None
 
     def _bits(self, expr: Binary) -> int | None:
         """Return how many bits the operands have at most; None where one may be negative."""
@@ -151,34 +168,6 @@ class Ranges:
                 return None
             bits = max(bits, most.bit_length())
         return bits
-
-    def most(self, expr: Expr) -> int | None:
-        """Return a constant that is >= every value of `expr`, or None."""
-        match expr:
-            case Const(value=int(value)):
-                return value
-            case Iter(name=name):
-                return self.upper.get(name)
-            case Binary(op=BinaryOp.MIN):
-                return _either(self.most(expr.left), self.most(expr.right), min)
-            case Binary(op=BinaryOp.MAX):
-                return _both(self.most(expr.left), self.most(expr.right), max)
-            case Binary(op=BinaryOp.FLOORDIV, right=Const(value=int(by))) if by > 0:
-                return _floor(self.most(expr.left), by)
-            case Binary(op=BinaryOp.MOD, right=Const(value=int(by))) if by > 0:
-                return by - 1
-            case Binary(op=BinaryOp.XOR):
-                bits = self._bits(expr)
-                return None if bits is None else (1 << bits) - 1
-            case (
-                Unary(op=UnaryOp.NEG)
-                | Binary(op=BinaryOp.ADD | BinaryOp.SUB)
-                | Binary(op=BinaryOp.MUL, right=Const())
-                | Binary(op=BinaryOp.MUL, left=Const())
-            ):
-                return self._sum(expr, least=False)
-            case _:
-                return None
 
     def is_nonnegative(self, expr: Expr) -> bool:
         """Tell whether `expr` is known to be >= 0."""
@@ -252,22 +241,6 @@ def _reach(limit: Expr, factor: int) -> Expr:
             return add(mul(integer(factor // by), dividend), integer(factor * last))
         case _:
             return mul(integer(factor), sub(limit, integer(1)))
-
-
-def _floor(value: int | None, by: int) -> int | None:
-    return None if value is None else value // by
-
-
-def _both(a: int | None, b: int | None, pick: object) -> int | None:
-    if a is None or b is None:
-        return None
-    return min(a, b) if pick is min else max(a, b)
-
-
-def _either(a: int | None, b: int | None, pick: object) -> int | None:
-    if a is None or b is None:
-        return b if a is None else a
-    return min(a, b) if pick is min else max(a, b)
 
 
 LONG = 16
