@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
+from typing import Any
 
 import islpy as isl
 
@@ -209,9 +210,9 @@ class Frame:
             if found is not None:
                 return found
         try:
-            return _SIDES[expr.op](self.aff(expr.left), self.aff(expr.right))
+            return _SETS[expr.op](self.aff(expr.left), self.aff(expr.right))
         except NotAffine:
-            return _PIECES[expr.op](self.pw(expr.left), self.pw(expr.right))
+            return _SETS[expr.op](self.pw(expr.left), self.pw(expr.right))
 
     def _undivided(self, expr: Compare) -> isl.Set | None:
         """Return the set of an inequality with one quotient, without the quotient, if it is one.
@@ -374,15 +375,7 @@ _PW_BINARY: dict[BinaryOp, Callable[[isl.PwAff, isl.PwAff], isl.PwAff]] = {
     BinaryOp.SUB: lambda a, b: a.sub(b),
     BinaryOp.MUL: lambda a, b: a.mul(b),
 }
-_SIDES: dict[CompareOp, Callable[[isl.Aff, isl.Aff], isl.Set]] = {
-    CompareOp.LT: lambda a, b: a.lt_set(b),
-    CompareOp.LE: lambda a, b: a.le_set(b),
-    CompareOp.GT: lambda a, b: a.gt_set(b),
-    CompareOp.GE: lambda a, b: a.ge_set(b),
-    CompareOp.EQ: lambda a, b: a.eq_set(b),
-    CompareOp.NE: lambda a, b: a.ne_set(b),
-}
-_PIECES: dict[CompareOp, Callable[[isl.PwAff, isl.PwAff], isl.Set]] = {
+_SETS: dict[CompareOp, Callable[[Any, Any], isl.Set]] = {
     CompareOp.LT: lambda a, b: a.lt_set(b),
     CompareOp.LE: lambda a, b: a.le_set(b),
     CompareOp.GT: lambda a, b: a.gt_set(b),
