@@ -1,77 +1,31 @@
 """Time products of matrices of many shapes: polyopt, NumPy's BLAS, plain loops compiled by gcc.
 
-In: the shapes listed here, or `--random 200 --seed 0`; `--isa v3`, `--dtype float32`.  Out: per
-shape the speed over the better of the two others; of random ones geometric means by kind, how many
-are under 0.8, and the ten worst.  Results are checked.
+In: the shapes listed here, or `--random 200 --seed 0`; `--isa v3`, `--dtype float32`,
+`--threads 1 --clock processor`.  Out: per shape the speed over the better of the two others; of
+random ones geometric means by kind, how many are under 0.8, and the ten worst.
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
+import os
 import statistics
-import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-import polyopt as po
-from bench.baseline import compiler
-from bench.levels import LEVELS, choose, target_flags
+from bench import clock
+from bench.levels import LEVELS, choose
+from bench.process import Conversation
+from bench.shapes_worker import KERNELS, Shape
 
-Array = np.ndarray[Any, np.dtype[np.floating[Any]]]
-Shape = tuple[int, int, int]
-
-REPEATS = 5
-SPAN = 2e-3  # seconds of calls that are timed together
-LOOPS = """
-#include <stddef.h>
-void product(size_t n, size_t k, size_t m, const NUMBER *restrict a, const NUMBER *restrict b,
-             NUMBER *restrict c, int left, int right)
-{
-    for (size_t i = 0; i < n; i++) {
-        for (size_t j = 0; j < m; j++)
-            c[i * m + j] = 0.0;
-        if (right) {
-            for (size_t j = 0; j < m; j++)
-                for (size_t p = 0; p < k; p++)
-                    c[i * m + j] += (left ? a[p * n + i] : a[i * k + p]) * b[j * k + p];
-        } else {
-            for (size_t p = 0; p < k; p++)
-                for (size_t j = 0; j < m; j++)
-                    c[i * m + j] += (left ? a[p * n + i] : a[i * k + p]) * b[p * m + j];
-        }
-    }
-}
-"""
-
-
-@po.kernel
-def plain(C: Array, A: Array, B: Array) -> None:
-    """C = A B."""
-    C[:] = A @ B
-
-
-@po.kernel
-def left(C: Array, A: Array, B: Array) -> None:
-    """C = A^T B."""
-    C[:] = A.T @ B
-
-
-@po.kernel
-def right(C: Array, A: Array, B: Array) -> None:
-    """C = A B^T."""
-    C[:] = A @ B.T
-
-
-KERNELS: dict[str, Callable[..., Any]] = {"A@B": plain, "A.T@B": left, "A@B.T": right}
+WHO = ("polyopt", "blas", "loops")
+ROUNDS = 3  # in which each of them runs once
+PATIENCE = 120.0  # seconds for the samples of one shape
 CUBES = (1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 24, 31, 32, 48, 63, 64, 96, 127, 128, 256, 509)
 OTHERS = ((7, 300, 300), (300, 300, 7), (300, 7, 300), (2000, 16, 16), (16, 16, 2000), (31, 61, 97))
 SHAPES = tuple((n, n, n) for n in CUBES) + OTHERS
@@ -138,69 +92,6 @@ class Row:
         return min(self.blas, self.loops) / self.polyopt
 
 
-def library(folder: Path, dtype: str) -> Callable[..., Any]:
-    """Return the plain loops, compiled as a user would."""
-    (folder / "loops.c").write_text(LOOPS)
-    number = f"-DNUMBER={'float' if dtype == 'float32' else 'double'}"
-    flags = ("-O3", number, *target_flags(), "-ffast-math", "-fPIC", "-c")
-    part, made = folder / "loops.o", folder / "loops.so"
-    subprocess.run([compiler(), *flags, str(folder / "loops.c"), "-o", str(part)], check=True)
-    # linked without `-ffast-math`: with it, gcc 12 adds a start-up routine that makes this whole
-    # process flush subnormal numbers to zero
-    subprocess.run([compiler(), "-shared", str(part), "-o", str(made)], check=True)
-    found = ctypes.CDLL(str(made)).product
-    found.restype = None
-    return found
-
-
-def measured(call: Callable[[], Any]) -> float:
-    """Return the median microseconds of a call."""
-    call()
-    began = time.perf_counter()
-    call()
-    count = max(1, min(1000, int(SPAN / max(time.perf_counter() - began, 1e-7))))
-    times = []
-    for _ in range(REPEATS):
-        began = time.perf_counter()
-        for _ in range(count):
-            call()
-        times.append((time.perf_counter() - began) / count * 1e6)
-    return statistics.median(times)
-
-
-def timed(who: str, case: Case, dtype: str, loops: Callable[..., Any]) -> float:
-    """Return the time of one shape; raises `AssertionError` where the result is wrong."""
-    form, shape = case.form, case.shape
-    n, k, m = shape
-    rng = np.random.default_rng(n + k + m)
-    a, b, c = (x.astype(dtype) for x in (rng.random((n, k)), rng.random((k, m)), np.zeros((n, m))))
-    a = a.T.copy() if form == "A.T@B" else a
-    b = b.T.copy() if form == "A@B.T" else b
-    x, y = (a.T if form == "A.T@B" else a), (b.T if form == "A@B.T" else b)
-    data = [ctypes.c_void_p(array.ctypes.data) for array in (a, b, c)]
-    sizes = [ctypes.c_size_t(size) for size in shape]
-    kernel = KERNELS[form]
-    calls: dict[str, Callable[[], Any]] = {
-        "polyopt": lambda: kernel(c, a, b),
-        "blas": lambda: np.matmul(x, y, out=c),
-        "loops": lambda: loops(*sizes, *data, int(form == "A.T@B"), int(form == "A@B.T")),
-    }
-    found = measured(calls[who])
-    wide = np.matmul(x.astype(np.float64), y.astype(np.float64))
-    assert np.allclose(c, wide, rtol=1e-4 if dtype == "float32" else 1e-9), (who, form, shape)
-    return found
-
-
-def times(who: str, cases: list[Case], dtype: str) -> None:
-    """Print the times of one implementation, which has the process for itself."""
-    small = np.ones((2, 2), dtype)
-    for kernel in KERNELS.values() if who == "polyopt" else ():
-        kernel(small.copy(), small, small)
-    with tempfile.TemporaryDirectory(prefix="polyopt-shapes-") as folder:
-        loops = library(Path(folder), dtype)
-        print(json.dumps([timed(who, case, dtype, loops) for case in cases]))
-
-
 def asked(words: list[str]) -> argparse.Namespace:
     """Return the options; ends the process with a message where there is no such option."""
     parser = argparse.ArgumentParser(prog="python -m bench.shapes", description=__doc__)
@@ -208,32 +99,45 @@ def asked(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--dtype", choices=["float64", "float32"], default="float64")
     parser.add_argument("--random", type=int, default=0, metavar="COUNT")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--clock", choices=clock.NAMES, default=clock.NAMES[0])
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--one", help=argparse.SUPPRESS)
-    return parser.parse_args(words)
+    found = parser.parse_args(words)
+    if found.clock != clock.NAMES[0] and found.threads != 1:
+        parser.error(f"--clock {found.clock} compares one thread: --threads 1")
+    return found
+
+
+def measure(cases: list[Case], dtype: str, threads: int) -> list[Row]:
+    """Return a row for each product: the fastest samples of each implementation, by turns.
+
+    Each has a process of its own: threads of one wait for more work on all cores.
+    """
+    rows = []
+    with ExitStack() as open_ones:
+        workers = {
+            who: open_ones.enter_context(Conversation(threads, PATIENCE, "bench.shapes_worker"))
+            for who in WHO
+        }
+
+        def sample(who: str, case: Case) -> float:
+            command = {"who": who, "form": case.form, "shape": case.shape, "dtype": dtype}
+            return float(workers[who].ask(**command)["time"])
+
+        for case in cases:
+            rounds = [[sample(who, case) for who in WHO] for _ in range(ROUNDS)]
+            rows.append(Row(case.kind, case.form, case.shape, *map(min, zip(*rounds, strict=True))))
+    return rows
 
 
 def main(words: list[str]) -> None:
-    """Measure and print.
-
-    Threads of one implementation wait for more work on all cores: each has a process of its own.
-    """
+    """Measure and print."""
     options = asked(words)
+    clock.choose(options.clock)
     if options.isa is not None:
         choose(options.isa)
     cases = drawn(options.random, options.seed) if options.random else listed()
-    if options.one is not None:
-        times(options.one, cases, options.dtype)
-        return
-    found = []
-    for who in ("polyopt", "blas", "loops"):
-        command = [sys.executable, "-m", "bench.shapes", *words, "--one", who]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        found.append(json.loads(done.stdout.splitlines()[-1]))
-    rows = [
-        Row(case.kind, case.form, case.shape, *times)
-        for case, *times in zip(cases, *found, strict=True)
-    ]
+    rows = measure(cases, options.dtype, options.threads)
     if options.json:
         print(json.dumps([{**asdict(one), "ratio": one.ratio} for one in rows]))
         return

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench import shapes
-from bench.shapes import Case, Row, drawn, summary
+from bench import shapes, shapes_worker
+from bench.shapes import Row, drawn, measure, summary
 
 
 def test_a_seed_gives_the_same_shapes():
@@ -43,13 +43,27 @@ def test_unknown_levels_are_refused_with_the_known_ones(capsys):
 @pytest.mark.toolchain
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_wrong_results_are_noticed(dtype, tmp_path):
-    loops = shapes.library(tmp_path, dtype)
-    assert shapes.timed("loops", Case("any", "A@B.T", (3, 4, 5)), dtype, loops) > 0
+    loops = shapes_worker.library(tmp_path, dtype)
+    assert shapes_worker.timed("loops", "A@B.T", (3, 4, 5), dtype, loops) > 0
     with pytest.raises(AssertionError):
-        shapes.timed("loops", Case("any", "A@B", (3, 4, 5)), dtype, lambda *_: None)
+        shapes_worker.timed("loops", "A@B", (3, 4, 5), dtype, lambda *_: None)
 
 
 @pytest.mark.toolchain
 def test_the_loops_leave_subnormal_numbers_alone(tmp_path):
-    shapes.library(tmp_path, "float64")
+    shapes_worker.library(tmp_path, "float64")
     assert float("5e-324") * 1.0 > 0
+
+
+def test_the_clock_of_the_processor_compares_one_thread(capsys):
+    with pytest.raises(SystemExit):
+        shapes.main(["--clock", "processor", "--threads", "2"])
+    assert "--threads 1" in capsys.readouterr().err
+
+
+@pytest.mark.toolchain
+def test_all_implementations_are_timed(monkeypatch):
+    monkeypatch.setattr(shapes, "ROUNDS", 1)
+    (row,) = measure([shapes.Case("any", "A.T@B", (3, 4, 5))], "float32", 1)
+    assert row.shape == (3, 4, 5)
+    assert min(row.polyopt, row.blas, row.loops) > 0
