@@ -211,7 +211,7 @@ def load_module(path: Path) -> ModuleType:
 
 LEAST = 1 << 18  # bytes; less than that comes from pages that the process has
 MOST = 1 << 27  # bytes kept at any time
-LINE = 64
+PAGE = 4096
 
 _Memory = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -295,9 +295,14 @@ class Spares:
 
 
 def _aligned(size: int) -> _Memory:
-    """Return memory that begins with a line of the cache, as whole registers are written to."""
-    memory = np.empty(size + LINE, np.uint8)
-    start = -memory.ctypes.data % LINE
+    """Return memory that begins with a page, as whole registers are written to.
+
+    A load waits for a store before it to the same place in another page.  NumPy's large arrays
+    begin a few bytes behind the beginning of a page: were results further behind it, the loads of
+    an elementwise loop would wait for the stores of its iterations just before.
+    """
+    memory = np.empty(size + PAGE, np.uint8)
+    start = -memory.ctypes.data % PAGE
     return memory[start : start + size]
 
 

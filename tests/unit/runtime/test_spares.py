@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.runtime.library import LEAST, LINE, SPARES, Spares
+from polyopt.runtime.library import LEAST, PAGE, SPARES, Spares
 
 FLOAT = np.dtype(np.float64)
 MANY = LEAST // 8
@@ -22,7 +22,7 @@ def test_memory_is_used_again_when_the_array_is_gone():
     spares = Spares()
     first = spares.empty((MANY,), FLOAT)
     place = address(first)
-    assert place % LINE == 0
+    assert place % PAGE == 0
     assert (first.flags.writeable, first.flags.c_contiguous) == (True, True)
     del first
     assert spares.kept == LEAST
