@@ -133,3 +133,27 @@ def test_the_numerics_say_what_a_product_with_a_reciprocal_is():
     found = po.kernel(by_number, fp="reassociate").compile().numerics
     assert "division" in str(found.to_record())
     assert "division" not in str(po.kernel(by_number, fp="strict").compile().numerics.to_record())
+
+
+def cells(x: po.f64["N"], size: float, y: po.i64["N"]):
+    for i in range(x.shape[0]):
+        y[i] = int(x[i] / size)
+
+
+def cells_of_shares(x: po.f64["N"], size: float, share: po.f64["N"], y: po.i64["N"]):
+    for i in range(x.shape[0]):
+        share[i] = x[i] / size
+    for i in range(x.shape[0]):
+        y[i] = np.floor(2.0 * share[i])
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("fp", ["reassociate", "fast"])
+def test_what_is_rounded_to_integers_is_divided_exactly(fp):
+    x, y = np.arange(200.0), np.zeros(200, np.int64)
+    kernel, of_shares = po.kernel(cells, fp=fp), po.kernel(cells_of_shares, fp=fp)
+    for size in (3.0, 49.0, 0.1, 98.0):
+        kernel(x, size, y)
+        assert np.array_equal(y, (x / size).astype(np.int64))
+        of_shares(x, size, np.zeros(200), y)
+        assert np.array_equal(y, np.floor(2.0 * (x / size)))
