@@ -5,7 +5,7 @@ In: INT64 expressions, some of them found while the kernel runs.  Out: affine bo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from polyopt.dataclass import dataclass
 from polyopt.frontend.integers.affine_integers import (
@@ -15,6 +15,7 @@ from polyopt.frontend.integers.affine_integers import (
     is_affine,
     maximum,
     minimum,
+    negated,
     plus,
     times,
 )
@@ -23,6 +24,8 @@ from polyopt.ir.expr import (
     Binary,
     BinaryOp,
     Cast,
+    Compare,
+    CompareOp,
     Const,
     Expr,
     Load,
@@ -89,6 +92,51 @@ def interval_of(  # noqa: C901  one case each
             return of_type(expr.dtype)
         case _:
             return of_type(expr.dtype)
+
+
+def interval_where(condition: Expr, expr: Expr) -> Interval:
+    """Return the bounds of an integer expression that a condition states where it holds."""
+    found = ANY
+    for part in _conjuncts(condition):
+        stated = _stated(part, expr)
+        found = Interval(
+            _joined(found.low, stated.low, maximum), _joined(found.high, stated.high, minimum)
+        )
+    return found
+
+
+def _conjuncts(condition: Expr) -> Iterator[Expr]:
+    match condition:
+        case Binary(op=BinaryOp.AND, left=left, right=right):
+            yield from _conjuncts(left)
+            yield from _conjuncts(right)
+        case Unary(op=UnaryOp.INVERT, operand=Binary(op=BinaryOp.OR, left=left, right=right)):
+            yield from _conjuncts(negated(left))
+            yield from _conjuncts(negated(right))
+        case _:
+            yield condition
+
+
+def _stated(condition: Expr, expr: Expr) -> Interval:
+    """Return what one comparison with an affine expression says."""
+    if not isinstance(condition, Compare) or expr not in (condition.left, condition.right):
+        return ANY
+    is_left = condition.left == expr
+    other = condition.right if is_left else condition.left
+    if condition.op is CompareOp.NE or not is_affine(other):
+        return ANY
+    if condition.op is CompareOp.EQ:
+        return Interval(other, other)
+    gap = 1 if condition.op in (CompareOp.LT, CompareOp.GT) else 0
+    if (condition.op in (CompareOp.GT, CompareOp.GE)) == is_left:
+        return Interval(plus(other, gap), None)
+    return Interval(None, plus(other, -gap))
+
+
+def _joined(
+    left: Expr | None, right: Expr | None, join: Callable[[Expr, Expr], Expr]
+) -> Expr | None:
+    return right if left is None else left if right is None else join(left, right)
 
 
 def of_type(dtype: DType) -> Interval:

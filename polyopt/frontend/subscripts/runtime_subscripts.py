@@ -24,7 +24,7 @@ from polyopt.frontend.integers.affine_integers import (
     negated,
     select,
 )
-from polyopt.frontend.integers.intervals import interval_of
+from polyopt.frontend.integers.intervals import ANY, Interval, interval_of, interval_where
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import stored_number, stored_subscript
 from polyopt.frontend.program.statement_domains import Loop
@@ -83,11 +83,12 @@ def found_position(
 ) -> Expr:
     """Return the position of a number that is not affine; `held`: in a variable of its own."""
     wraps = b.facts.counts_from_end and (bool(loops) or _is_signed(index))
+    stated = interval_where(b.scope.guard, index)
     read = loads(index)
     is_guarded = any(load.array in b.guarded for load in read)
     if not loops and (cost_of(index) > 1 or len(read) > 1 or is_guarded):
         index = _variable(b, index, place, pending)
-    found = checked(b, index, extent, place, pending, loops, wraps=wraps)
+    found = checked(b, index, extent, place, pending, loops, wraps=wraps, stated=stated)
     return _variable(b, found, place, pending) if held else found
 
 
@@ -116,20 +117,25 @@ def checked(
     loops: Sequence[Loop] = (),
     *,
     wraps: bool = True,
+    stated: Interval = ANY,
 ) -> Expr:
-    """Return the position in iterations of `loops`: checked, and inside whatever the subscript."""
+    """Return the position in iterations of `loops`: checked, and inside whatever the subscript.
+
+    `stated` are bounds that hold where the subscript is evaluated: none is checked again.
+    """
     with b.within(loops):
-        full = _nonempty(b, extent, place, pending)
-        found, low, high = _wrapped(b, index, extent, wraps)
-    conditions = [c for c in (full, low, high) if c is not None]
-    if not conditions:
-        return found
-    message = f"`{place.text}` is out of bounds of `{place.name}`, whose extent there is "
-    number = b.fault(CODE, message + show(extent), place.loc, HINT)
-    outside: Expr = FALSE
-    for condition in conditions:
-        outside = either(outside, negated(condition))
-    b.fail_where(outside, number, loops)
+        below, above = _leaves(b, stated, extent)
+        full = _nonempty(b, extent, place, pending) if below or above else None
+        found, low, high = _wrapped(b, index, extent, wraps and below)
+    needed = (full, low if below else None, high if above else None)
+    conditions = [condition for condition in needed if condition is not None]
+    if conditions:
+        message = f"`{place.text}` is out of bounds of `{place.name}`, whose extent there is "
+        number = b.fault(CODE, message + show(extent), place.loc, HINT)
+        outside: Expr = FALSE
+        for condition in conditions:
+            outside = either(outside, negated(condition))
+        b.fail_where(outside, number, loops)
     if pending is not None:
         pending.conditions += conditions
         return found
@@ -139,6 +145,12 @@ def checked(
         last = Binary(BinaryOp.SUB, extent, integer(1), DType.INT64)
         found = Binary(BinaryOp.MIN, found, last, DType.INT64)
     return found
+
+
+def _leaves(b: Builder, stated: Interval, extent: Expr) -> tuple[bool, bool]:
+    """Tell whether bounds let a subscript lie before, and behind, the elements of a dimension."""
+    below = stated.low is None or not b.never(less(stated.low, ZERO))
+    return below, stated.high is None or not b.never(at_least(stated.high, extent))
 
 
 def _nonempty(
