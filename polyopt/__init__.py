@@ -38,6 +38,9 @@ if TYPE_CHECKING:
         UsageError,
     )
     from polyopt.frontend.syntax.annotations import (
+        ArrayType,
+        ConstType,
+        ScalarType,
         bf16,
         bool_,
         c64,
@@ -54,7 +57,6 @@ if TYPE_CHECKING:
         u32,
         u64,
     )
-    from polyopt.frontend.syntax.argtypes import ArrayType, ConstType, ScalarType
     from polyopt.frontend.syntax.fixed_sizes import any as any
     from polyopt.frontend.syntax.parallel_markers import parallel, prange
     from polyopt.hosting.upload import to_device

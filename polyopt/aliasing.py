@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from polyopt.dataclass import replace
-from polyopt.frontend.syntax.argtypes import ArgType, ArrayType, PartType
+from polyopt.frontend.syntax.annotations import ArgType, ArrayType, PartType
 from polyopt.ir.source import NO_AXIS, ArrayArg, Layout, Part, Signature, Start
 from polyopt.runtime.sharing import (
     OverlapError,

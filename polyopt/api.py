@@ -29,7 +29,7 @@ from polyopt.errors import (
     boundary,
     without_frames,
 )
-from polyopt.frontend.syntax.argtypes import NeedConstant
+from polyopt.frontend.syntax.annotations import NeedConstant
 from polyopt.ir.source import Signature
 from polyopt.runtime.check import ShapeError
 from polyopt.runtime.notices import PolyoptWarning, notice

@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from polyopt.capture.reads import Read, Recording
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import PolyoptError, ToolchainError
-from polyopt.frontend.syntax.argtypes import ArgType, NeedConstant
+from polyopt.frontend.syntax.annotations import ArgType, NeedConstant
 from polyopt.ir.clock import now
 from polyopt.ir.host import DeviceProgram, Emitted
 from polyopt.ir.source import Signature, Source
 from polyopt.machine import Machine
 from polyopt.runtime import build as builder
 from polyopt.runtime.fingerprint import versions
-from polyopt.runtime.levels import require_level
 from polyopt.runtime.library import (
     Loaded,
     caller_for,
@@ -42,7 +41,13 @@ from polyopt.runtime.process import calls_text, is_shared, process_for
 from polyopt.runtime.records import to_json
 from polyopt.runtime.store import WRONG_DATA, Store, open_store
 from polyopt.runtime.threads import thread_count
-from polyopt.runtime.toolchain import Compiler, find_compiler, listed_features, processor_features
+from polyopt.runtime.toolchain import (
+    Compiler,
+    find_compiler,
+    listed_features,
+    processor_features,
+    require_level,
+)
 from polyopt.specialize import weak_flags
 from polyopt.targets import Options, detect_machine, seconds_to_compile
 

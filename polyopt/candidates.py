@@ -13,7 +13,7 @@ from polyopt.building import compile_stages
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import BudgetError, EmitError, ScheduleError
 from polyopt.explaining import subject_of
-from polyopt.frontend.syntax.argtypes import ArgType
+from polyopt.frontend.syntax.annotations import ArgType
 from polyopt.pipeline import Compilation, machine_for
 from polyopt.report.cost import show_time
 from polyopt.report.summary import LIMITS

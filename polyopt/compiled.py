@@ -16,7 +16,7 @@ from polyopt.building import Built, compile_stages
 from polyopt.capture.guards import Guards, different, guards_of
 from polyopt.capture.reads import Read
 from polyopt.errors import InternalError, PolyoptError, UsageError, without_frames
-from polyopt.frontend.syntax.argtypes import ArgType
+from polyopt.frontend.syntax.annotations import ArgType
 from polyopt.ir.source import ArrayArg, ConstArg, ScalarArg, Signature, Source
 from polyopt.kernel_entries import artefact_of, readable_text, unpacked
 from polyopt.runtime.check import check_call

@@ -29,7 +29,7 @@ from polyopt.schedulefile import nearest
 from polyopt.sizing import choose_sizes, largest
 
 if TYPE_CHECKING:
-    from polyopt.frontend.syntax.argtypes import ArgType
+    from polyopt.frontend.syntax.annotations import ArgType
     from polyopt.ir.program import Program
     from polyopt.pipeline import Compilation
     from polyopt.runtime.misses import Miss

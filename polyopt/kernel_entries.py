@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from polyopt.dataclass import dataclass
-from polyopt.frontend.syntax.argtypes import ArgType, ConstType
+from polyopt.frontend.syntax.annotations import ArgType, ConstType
 from polyopt.ir.host import DeviceProgram, Emitted
 from polyopt.ir.source import Signature, Source
 from polyopt.machine import Machine

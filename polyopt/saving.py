@@ -18,9 +18,8 @@ from polyopt.files import write_whole
 from polyopt.ir.source import Source
 from polyopt.loading import Facts, instruction_sets, written
 from polyopt.runtime import build as builder
-from polyopt.runtime.levels import chosen_level
 from polyopt.runtime.store import open_store
-from polyopt.runtime.toolchain import find_compiler, listed_features
+from polyopt.runtime.toolchain import chosen_level, find_compiler, listed_features
 
 
 def save_kernel(

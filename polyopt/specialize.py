@@ -17,8 +17,8 @@ import numpy as np
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ArgumentError
 from polyopt.frontend.arithmetic.folding import integer_text
-from polyopt.frontend.syntax.annotations import Annotation, declared, fitting, require
-from polyopt.frontend.syntax.argtypes import (
+from polyopt.frontend.syntax.annotations import (
+    Annotation,
     ArgType,
     ArrayType,
     ConstType,
@@ -26,6 +26,9 @@ from polyopt.frontend.syntax.argtypes import (
     PartType,
     ScalarType,
     SizeCondition,
+    declared,
+    fitting,
+    require,
 )
 from polyopt.ir.showing import show
 from polyopt.ir.source import Layout, Signature

@@ -21,7 +21,7 @@ from polyopt import building, loading, saving
 from polyopt.cregion import preprocessing
 from polyopt.measuring import detection
 from polyopt.runtime import toolchain
-from polyopt.runtime.levels import LEVELS
+from polyopt.runtime.toolchain import LEVELS
 
 HERE = Path(__file__).parent
 DEVICELESS = (

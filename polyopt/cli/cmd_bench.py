@@ -29,8 +29,7 @@ from polyopt.errors import UsageError
 from polyopt.files import is_readable
 from polyopt.report.speed_page import speed_page
 from polyopt.report.templates import require_jinja
-from polyopt.runtime.levels import require_level
-from polyopt.runtime.toolchain import processor_features
+from polyopt.runtime.toolchain import processor_features, require_level
 
 SPEED = "speed"
 _TARGET = re.compile(r"\.py(::?\w*)?$")  # FILE.py:FUNC, which no workload is called

@@ -19,7 +19,7 @@ import click
 from polyopt.cli.load import Target, load_target
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import UsageError
-from polyopt.frontend.syntax.argtypes import ArgType, ArrayType, ConstType, ScalarType
+from polyopt.frontend.syntax.annotations import ArgType, ArrayType, ConstType, ScalarType
 from polyopt.frontend.syntax.type_inference import require_declared
 from polyopt.ir.source import Layout
 from polyopt.ir.target import TARGETS
@@ -107,7 +107,7 @@ def _built(
     target: Target, types: tuple[ArgType, ...], sizes: Mapping[str, int], seconds: float
 ) -> Prepared:
     from polyopt.frontend import build
-    from polyopt.frontend.syntax.argtypes import ConstType, NeedConstant
+    from polyopt.frontend.syntax.annotations import ConstType, NeedConstant
     from polyopt.ir.budget import Budget
 
     names = list(inspect.signature(target.func).parameters)

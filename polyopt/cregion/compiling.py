@@ -25,8 +25,7 @@ from polyopt.emit.helpers import Helper, definition
 from polyopt.emit.ranges import Ranges
 from polyopt.errors import FrontendError, Loc, PolyoptError
 from polyopt.frontend import build
-from polyopt.frontend.syntax.annotations import Annotation
-from polyopt.frontend.syntax.argtypes import ArgType, ArrayType, ScalarType
+from polyopt.frontend.syntax.annotations import Annotation, ArgType, ArrayType, ScalarType
 from polyopt.ir.affine import NotAffine, condition_set, param_space
 from polyopt.ir.expr import Compare, CompareOp, Expr, Param, Symbol, integer, walk
 from polyopt.ir.isl_ast import condition_expr

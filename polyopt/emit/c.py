@@ -13,6 +13,7 @@ from polyopt.emit.c_statements import Branch, Code, Compound, Function, Line, id
 from polyopt.emit.c_statements import words as words_of
 from polyopt.emit.cbody import BodyEmitter
 from polyopt.emit.cexpr import ExprPrinter
+from polyopt.emit.dialect import literal
 from polyopt.emit.early_exits import (
     END,
     FIRST_FAULT,
@@ -30,7 +31,6 @@ from polyopt.emit.frame import COMPLEX_NAMES, MATH_NAMES, allocation, make_frame
 from polyopt.emit.header import header
 from polyopt.emit.helpers import Helper, HelperKind, definition, in_one_line
 from polyopt.emit.helpers.intrinsics import intrinsics
-from polyopt.emit.literals import literal
 from polyopt.emit.openmp import any_asks
 from polyopt.emit.outlining import PIECES, UPTO, outline_sections
 from polyopt.emit.regions import region_arrays

@@ -19,11 +19,11 @@ from polyopt.emit.c_statements import Branch, Code, Compound, Function, Line, Pr
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.compiler_guards import mixes_products, needs_registers
 from polyopt.emit.dead_locals import unused_locals
+from polyopt.emit.dialect import in_place, lanes
 from polyopt.emit.early_exits import FIRST_FAULT, STATUS, Block, Exit, ExitKind, leaves_early
 from polyopt.emit.extrema import extremum_in_lanes, nan_flags, noting_update
 from polyopt.emit.frame import Frame, allocation, array_declaration, array_view, row_declaration
 from polyopt.emit.helpers import Helper, HelperKind
-from polyopt.emit.lane_forms import lanes
 from polyopt.emit.lanes import is_contiguous
 from polyopt.emit.line_marks import marked
 from polyopt.emit.openmp import (
@@ -36,7 +36,6 @@ from polyopt.emit.openmp import (
     shared_loops,
     simd_pragma,
 )
-from polyopt.emit.operators import in_place
 from polyopt.emit.passes.row_recurrences import row_recurrence
 from polyopt.emit.regions import draws_words, free_names, is_settled, thread_arrays
 from polyopt.emit.views import View

@@ -9,14 +9,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from polyopt.dataclass import dataclass, field
-from polyopt.emit.functions.table import COVERED
-from polyopt.emit.half_precision import is_half_operation, is_rounded, widened
-from polyopt.emit.helpers import Helper, HelperKind, needed_by
-from polyopt.emit.lane_forms import (
+from polyopt.emit.dialect import (
+    AND,
+    ATOM,
+    BIT_AND,
+    BIT_OR,
+    BIT_XOR,
+    BITWISE,
     C11,
+    EQUALITY,
     HELPER_OF,
+    LEVEL,
     OF_INTEGERS,
+    OR,
+    PRODUCT,
+    RELATION,
+    SELECT,
+    SHIFT,
     SMALL,
+    SUM,
+    UNARY,
     VECTORIZED,
     Dialect,
     all_constant,
@@ -26,23 +38,9 @@ from polyopt.emit.lane_forms import (
     larger_or_smaller,
     no_order,
 )
-from polyopt.emit.operators import (
-    AND,
-    ATOM,
-    BIT_AND,
-    BIT_OR,
-    BIT_XOR,
-    BITWISE,
-    EQUALITY,
-    LEVEL,
-    OR,
-    PRODUCT,
-    RELATION,
-    SELECT,
-    SHIFT,
-    SUM,
-    UNARY,
-)
+from polyopt.emit.functions.table import COVERED
+from polyopt.emit.half_precision import is_half_operation, is_rounded, widened
+from polyopt.emit.helpers import Helper, HelperKind, needed_by
 from polyopt.emit.ranges import Ranges
 from polyopt.emit.views import View
 from polyopt.errors import EmitError

@@ -14,9 +14,9 @@ from polyopt.digest import hex_digest
 from polyopt.emit.banner import BUILT, Edition
 from polyopt.emit.c_statements import Code, Line, identifiers
 from polyopt.emit.cexpr import ExprPrinter
+from polyopt.emit.dialect import literal
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import row_arrays
-from polyopt.emit.literals import literal
 from polyopt.emit.ranges import Ranges
 from polyopt.emit.regions import free_names, region_arrays, thread_arrays, written_arrays
 from polyopt.emit.storage_scope import zero

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from polyopt.dataclass import dataclass
 from polyopt.emit.c_statements import Line
 from polyopt.emit.cexpr import ExprPrinter
+from polyopt.emit.dialect import SHIFT
 from polyopt.emit.early_exits import asks, has_pieces, is_long, leaves_early
 from polyopt.emit.extrema import is_chosen
 from polyopt.emit.helpers import ENOUGH_WORK, Helper, HelperKind
-from polyopt.emit.operators import SHIFT
 from polyopt.emit.regions import declared_names, is_settled, thread_arrays
 from polyopt.emit.work import has_known_bounds, work
 from polyopt.ir.expr import (

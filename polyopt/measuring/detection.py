@@ -15,9 +15,8 @@ from polyopt.dataclass import asdict, dataclass, fields, replace
 from polyopt.errors import UsageError
 from polyopt.files import read_text
 from polyopt.machine import Machine, Rates, Speeds
-from polyopt.runtime.levels import LEVELS, VARIABLE, chosen_level
 from polyopt.runtime.threads import available_cores
-from polyopt.runtime.toolchain import processor_features
+from polyopt.runtime.toolchain import LEVELS, VARIABLE, chosen_level, processor_features
 from polyopt.settings import setting
 
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from polyopt.ir.expr import Expr
+import islpy as isl
+
+from polyopt.dataclass import dataclass
+from polyopt.ir.expr import Expr, Load, VectorLoad, walk
+from polyopt.ir.linear import Linear, linear
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
@@ -20,6 +24,8 @@ from polyopt.ir.loops import (
 )
 from polyopt.ir.names import symbols
 from polyopt.ir.nodes import all_nodes, own_expressions
+from polyopt.proof.affine import NotAffine
+from polyopt.proof.paths import Path, with_paths
 
 
 def expressions(body: Body) -> Iterator[Expr]:
@@ -61,3 +67,67 @@ def uses(node: Node, name: str) -> bool:
         if any(name in symbols(expr) for expr in own_expressions(inner)):
             return True
     return False
+
+
+def is_stable(value: Expr, span: Body, path: Path) -> bool:
+    """Tell whether nothing in `span` changes the operands of `value`."""
+    if symbols(value) & set_locals(span):
+        return False
+    for cell in (p for p in walk(value) if isinstance(p, Load | VectorLoad)):
+        if cell.array not in written(span):
+            continue
+        own = Access.of(cell)
+        for node, inner in with_paths(span, path):
+            if cell.array not in own_written(node):
+                continue
+            if not isinstance(node, Assign):
+                return False
+            if not own.is_apart(Access.of(node.target), inner):
+                return False
+    return True
+
+
+@dataclass(frozen=True, eq=False)
+class Access:
+    """An access, its subscripts as sums: (terms, constant) each."""
+
+    place: Load | VectorLoad
+    index: tuple[Linear, ...]
+
+    @staticmethod
+    def of(place: Load | VectorLoad) -> Access:
+        """Return the access of `place`."""
+        return Access(place, tuple(map(linear, place.index)))
+
+    def width(self, position: int) -> int:
+        """Return the number of subscripts that it covers in dimension `position`."""
+        is_last = position == len(self.index) - 1
+        return self.place.span if is_last and isinstance(self.place, VectorLoad) else 1
+
+    def is_apart(self, other: Access, there: Path) -> bool:
+        """Tell whether this element is not one of `other`'s, at any iteration of `there`.
+
+        The iterators in this one's subscripts have the same values for both.
+        """
+        for position, (one, two) in enumerate(zip(self.index, other.index, strict=True)):
+            if one.terms != two.terms and dict(one.terms) != dict(two.terms):
+                continue
+            distance = two.constant - one.constant
+            if distance >= self.width(position) or -distance >= other.width(position):
+                return True
+        if self.index == other.index:
+            return False
+        return self._never_meet(other, there)
+
+    def _never_meet(self, other: Access, there: Path) -> bool:
+        frame, meeting = there.frame, there.domain
+        subscripts = zip(self.place.index, other.place.index, strict=True)
+        for position, (one, two) in enumerate(subscripts):
+            try:
+                distance = frame.pw(two).sub(frame.pw(one))
+            except NotAffine:
+                continue
+            below = isl.PwAff.from_aff(frame.constant(self.width(position)))
+            above = isl.PwAff.from_aff(frame.constant(-other.width(position)))
+            meeting = meeting.intersect(distance.lt_set(below)).intersect(distance.gt_set(above))
+        return bool(meeting.is_empty())

@@ -28,7 +28,7 @@ from polyopt.ir.loops import (
     SetLocal,
 )
 from polyopt.ir.showing import show
-from polyopt.proof.elements import is_stable
+from polyopt.proof.nodes import is_stable
 from polyopt.proof.paths import Path
 
 

@@ -30,8 +30,7 @@ from polyopt.ir.expr import (
 from polyopt.ir.loops import CONCURRENT, Assign, Body, Declare, For, If, Node, SetLocal
 from polyopt.ir.names import depends_on_data, reads, symbols
 from polyopt.ir.nodes import bodies, changed, map_inner, own_changed, own_expressions, with_bodies
-from polyopt.proof.elements import Access, is_stable
-from polyopt.proof.nodes import own_written, set_locals, uses, written
+from polyopt.proof.nodes import Access, is_stable, own_written, set_locals, uses, written
 from polyopt.proof.paths import Path, with_paths
 
 

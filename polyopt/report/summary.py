@@ -10,8 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 
+import islpy as isl
+
 from polyopt.dataclass import dataclass, replace
-from polyopt.errors import BudgetError, PolyoptError
+from polyopt.errors import BudgetError, PolyoptError, ScheduleError
+from polyopt.ir.blas import LibraryProduct
 from polyopt.ir.budget import Budget, query
 from polyopt.ir.loops import For, Kernel, LoopFunction
 from polyopt.ir.nodes import all_nodes
@@ -19,15 +22,16 @@ from polyopt.ir.program import Program, all_parts
 from polyopt.ir.scop import Scop, Statement
 from polyopt.machine import Machine, Rates
 from polyopt.model.amount import amount
+from polyopt.model.library import LibraryTime, library_time
 from polyopt.model.nests import Nest, nests
 from polyopt.report.blockers import blocker, is_free, lift, region_text
 from polyopt.report.cost import show_time
 from polyopt.report.names import Names, lines_text, loop_name, statement_line
 from polyopt.report.nests import Loop, loops_of
-from polyopt.report.products import products_of
 from polyopt.report.roles import roles_of, tiles_of
 from polyopt.schedule import Schedule, source_schedule
 from polyopt.schedule.source_order import schedule_in_source_order
+from polyopt.transforms.library import Library
 
 SHOWN = 6
 """Nests that a summary is about, those that take longest."""
@@ -383,3 +387,48 @@ def _reason(subject: Subject, asked: _Question, lifts: bool) -> Reason | None:
         return None
     advice = lift(source, loop, lanes=asked.means == "vectors") if lifts else ""
     return Reason(head, found.text, asked.loss, advice)
+
+
+def products_of(
+    statements: tuple[str, ...],
+    source: Schedule,
+    sizes: Mapping[str, int],
+    machine: Machine,
+    rates: Rates,
+) -> Iterator[tuple[Library, LibraryTime]]:
+    """Yield the steps that hand statements to a library, and the time of all of its calls."""
+    for name in statements:
+        step = Library(name)
+        with suppress(ScheduleError):
+            product = step.product(source.tree, source.scop)
+            lengths = _lengths(source.scop, name, product, sizes)
+            if lengths is not None:
+                rows, columns, terms = lengths
+                dtype = product.target.dtype
+                yield step, library_time(rows, columns, terms, dtype, machine, rates)
+
+
+def _lengths(
+    scop: Scop, name: str, product: LibraryProduct, sizes: Mapping[str, int]
+) -> tuple[int, int | None, int] | None:
+    """Return the lengths of rows, columns and terms; None where a loop is around the product."""
+    statement = scop.statement(name)
+    domain = statement.domain
+    for place in range(domain.dim(isl.dim_type.param)):
+        size = sizes.get(str(domain.get_dim_name(isl.dim_type.param, place)))
+        if size is None:
+            return None
+        domain = domain.fix_val(isl.dim_type.param, place, isl.Val(size))
+    wanted = (product.rows, product.columns, product.terms)
+    if set(statement.iters) != {one for one in wanted if one} or domain.is_empty():
+        return None
+    found = [None if one is None else _length(domain, statement.iters.index(one)) for one in wanted]
+    rows, columns, terms = found
+    assert rows is not None
+    assert terms is not None
+    return rows, columns, terms
+
+
+def _length(box: isl.Set, place: int) -> int:
+    last, first = box.dim_max_val(place), box.dim_min_val(place)
+    return int(last.sub(first).to_python()) + 1

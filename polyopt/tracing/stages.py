@@ -21,7 +21,7 @@ from polyopt.compiled import CompiledKernel
 from polyopt.dataclass import dataclass
 from polyopt.decorator import kernel
 from polyopt.errors import Loc, PolyoptError
-from polyopt.frontend.syntax.argtypes import ArgType, ArrayType, ScalarType
+from polyopt.frontend.syntax.annotations import ArgType, ArrayType, ScalarType
 from polyopt.ir.source import Layout
 from polyopt.ir.types import dtype_of
 from polyopt.never import assert_never

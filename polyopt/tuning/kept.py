@@ -12,7 +12,7 @@ from typing import TypeVar
 from polyopt.capture.reads import Read
 from polyopt.dataclass import asdict, dataclass, replace
 from polyopt.errors import ScheduleError, ToolchainError
-from polyopt.frontend.syntax.argtypes import ArgType, ConstType
+from polyopt.frontend.syntax.annotations import ArgType, ConstType
 from polyopt.runtime import lookup
 from polyopt.runtime.fingerprint import versions
 from polyopt.runtime.notices import PolyoptWarning, notice

@@ -21,7 +21,7 @@ from polyopt.capture.reads import own_text
 from polyopt.dataclass import asdict
 from polyopt.errors import Loc, UsageError
 from polyopt.files import read_text
-from polyopt.frontend.syntax.argtypes import ArgType
+from polyopt.frontend.syntax.annotations import ArgType
 from polyopt.runtime.fingerprint import versions
 from polyopt.runtime.store import digest
 from polyopt.targets import Options, detect_machine

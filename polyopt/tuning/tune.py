@@ -17,7 +17,7 @@ import numpy as np
 from polyopt.building import Built, build_kernel, compile_stages
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import PolyoptError, UsageError
-from polyopt.frontend.syntax.argtypes import ArgType
+from polyopt.frontend.syntax.annotations import ArgType
 from polyopt.ir.budget import Budget
 from polyopt.ir.scop import Scop
 from polyopt.ir.source import ArrayArg

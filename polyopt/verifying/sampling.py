@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from polyopt.dataclass import dataclass
-from polyopt.frontend.syntax.argtypes import ArgType, ConstType, ScalarType
+from polyopt.frontend.syntax.annotations import ArgType, ConstType, ScalarType
 from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Param
 from polyopt.ir.integers import evaluate
 from polyopt.ir.names import params

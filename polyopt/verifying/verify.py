@@ -18,7 +18,7 @@ import numpy as np
 from polyopt.bounding import analysis_of
 from polyopt.dataclass import dataclass, field
 from polyopt.errors import ArgumentError, BudgetError, KernelFault, Loc, PolyoptError
-from polyopt.frontend.syntax.argtypes import (
+from polyopt.frontend.syntax.annotations import (
     ArgType,
     ArrayType,
     ConstType,

@@ -21,7 +21,7 @@ from polyopt.building import compile_stages
 from polyopt.compiled import exact_values, restore
 from polyopt.errors import PolyoptError
 from polyopt.frontend import build
-from polyopt.frontend.syntax.argtypes import ArgType
+from polyopt.frontend.syntax.annotations import ArgType
 from polyopt.ir.interp import run_program
 from polyopt.ir.source import Signature, Source
 from polyopt.machine import Machine

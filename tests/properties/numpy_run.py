@@ -21,7 +21,7 @@ import numpy as np
 import polyopt as po
 from polyopt.errors import ArgumentError, InternalError, PolyoptError
 from polyopt.frontend import build
-from polyopt.frontend.syntax.argtypes import ArgType
+from polyopt.frontend.syntax.annotations import ArgType
 from polyopt.ir.interp import run_program
 from polyopt.ir.program import Program
 from polyopt.ir.source import Signature

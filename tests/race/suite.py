@@ -19,7 +19,7 @@ import numpy as np
 import polyopt as po
 from bench.check import relative_error
 from polyopt.frontend import build
-from polyopt.frontend.syntax.argtypes import ArgType
+from polyopt.frontend.syntax.annotations import ArgType
 from polyopt.ir.program import Program
 from polyopt.pipeline import Compilation, compile_program
 from polyopt.racecheck import Checker, Level, Race

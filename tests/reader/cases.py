@@ -12,7 +12,7 @@ import numpy as np
 
 import workloads.registry as workloads
 from polyopt.frontend import build
-from polyopt.frontend.syntax.argtypes import ArgType, NeedConstant
+from polyopt.frontend.syntax.annotations import ArgType, NeedConstant
 from polyopt.ir.program import Program
 from polyopt.specialize import Parameters, types_of, with_constant
 from polyopt.verifying.sampling import Scale, sample

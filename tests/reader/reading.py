@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from polyopt.frontend.syntax.argtypes import ArgType, ScalarType
+from polyopt.frontend.syntax.annotations import ArgType, ScalarType
 from polyopt.ir.interp import bind_sizes
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Role

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.frontend.syntax.argtypes import ConstType, ScalarType
+from polyopt.frontend.syntax.annotations import ConstType, ScalarType
 from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.ir.types import DType
 

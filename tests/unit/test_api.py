@@ -14,7 +14,7 @@ import pytest
 import polyopt as po
 from polyopt import building
 from polyopt.errors import ArgumentError, BudgetError, FrontendError, PolyoptError, UsageError
-from polyopt.frontend.syntax.argtypes import ArrayType, ConstType, NeedConstant, ScalarType
+from polyopt.frontend.syntax.annotations import ArrayType, ConstType, NeedConstant, ScalarType
 from polyopt.ir.expr import Const, Expr, Param
 from polyopt.ir.source import (
     ArrayArg,

@@ -19,7 +19,7 @@ import polyopt as po
 from polyopt import building, kernel_entries
 from polyopt.errors import FrontendError, ToolchainError
 from polyopt.frontend import build
-from polyopt.frontend.syntax.argtypes import ConstType, NeedConstant
+from polyopt.frontend.syntax.annotations import ConstType, NeedConstant
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 from polyopt.runtime import store as store_module

@@ -13,6 +13,7 @@ from itertools import groupby
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.banner import plain
 from polyopt.emit.c_statements import Branch, Code, Compound, Line, Pragma, identifiers
+from polyopt.emit.dialect import in_place
 from polyopt.emit.early_exits import Block
 from polyopt.emit.gpu.async_copies import copy_text, group_text
 from polyopt.emit.gpu.bound_tests import all_of, ranges_inside, tests_below, without_quotient
@@ -28,7 +29,6 @@ from polyopt.emit.gpu.scan_printer import ScanPrinter
 from polyopt.emit.gpu.thread_iterators import IteratorValue, distribute_nest, iterator_value
 from polyopt.emit.gpu.vector_copies import vector_copy
 from polyopt.emit.line_marks import marked
-from polyopt.emit.operators import in_place
 from polyopt.emit.regions import expressions, is_settled
 from polyopt.emit.storage_scope import zero
 from polyopt.emit.wrapping import WIDTH

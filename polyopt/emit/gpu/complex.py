@@ -11,10 +11,9 @@ from collections.abc import Mapping
 
 from polyopt.dataclass import dataclass
 from polyopt.emit.cexpr import ExprPrinter
+from polyopt.emit.dialect import ATOM, UNARY, float_literal
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.helpers import SUFFIX
-from polyopt.emit.literals import float_literal
-from polyopt.emit.operators import ATOM, UNARY
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

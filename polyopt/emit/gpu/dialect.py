@@ -9,9 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from polyopt.dataclass import dataclass, field
-from polyopt.emit.cmath import call_text
+from polyopt.emit.dialect import call_text, literal
 from polyopt.emit.gpu.half_conversions import Shortcuts
-from polyopt.emit.literals import literal
 from polyopt.ir.expr import BinaryOp, Call, Const, MathFunc
 from polyopt.ir.loops import Scope
 from polyopt.ir.types import DType

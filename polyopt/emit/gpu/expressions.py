@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.cexpr import ExprPrinter
+from polyopt.emit.dialect import AND, ATOM, BIT_AND, BIT_OR, RELATION, SHIFT, UNARY
 from polyopt.emit.gpu.complex import complex_text
 from polyopt.emit.gpu.declarations import KernelDeclarations, Limit
 from polyopt.emit.gpu.swizzle import swizzled_column
 from polyopt.emit.half_precision import is_half_operation
 from polyopt.emit.helpers import Helper, HelperKind
-from polyopt.emit.operators import AND, ATOM, BIT_AND, BIT_OR, RELATION, SHIFT, UNARY
 from polyopt.emit.ranges import Ranges
 from polyopt.ir.array import Array
 from polyopt.ir.expr import (

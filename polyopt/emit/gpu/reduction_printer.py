@@ -11,12 +11,12 @@ from collections.abc import Callable
 
 from polyopt.dataclass import dataclass
 from polyopt.emit.c_statements import Branch, Code, Compound, Line, Pragma
+from polyopt.emit.dialect import AND
 from polyopt.emit.gpu.bound_tests import all_of
 from polyopt.emit.gpu.declarations import KernelDeclarations
 from polyopt.emit.gpu.lane_reductions import WARP, reduction_of
 from polyopt.emit.gpu.nests import ThreadNest
 from polyopt.emit.gpu.thread_iterators import DistributedNest
-from polyopt.emit.operators import AND
 from polyopt.ir.array import Array, Role
 from polyopt.ir.expr import Binary, BinaryOp, Expr, Load, Symbol, integer
 from polyopt.ir.identity import identity

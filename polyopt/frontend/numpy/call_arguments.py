@@ -23,7 +23,7 @@ from polyopt.frontend.integers.affine_integers import (
 )
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import forced, settled
-from polyopt.frontend.syntax.argtypes import NeedConstant
+from polyopt.frontend.syntax.annotations import NeedConstant
 from polyopt.frontend.values.codes import refuse, refuse_raising
 from polyopt.frontend.values.constants import array_or_number, as_sequence, nested
 from polyopt.frontend.values.values import (

@@ -15,8 +15,7 @@ from polyopt.capture.reads import Recording
 from polyopt.dataclass import replace
 from polyopt.errors import FrontendError
 from polyopt.frontend.integers.affine_integers import clipped, floordiv, is_size, minus, plus, times
-from polyopt.frontend.integers.integer_limits import limits_of
-from polyopt.frontend.integers.variable_ranges import learn_ranges, limit_turns
+from polyopt.frontend.integers.variable_ranges import learn_ranges, limit_turns, limits_of
 from polyopt.frontend.program.assembly import (
     Alive,
     alive,
@@ -33,8 +32,8 @@ from polyopt.frontend.program.renaming import Renaming
 from polyopt.frontend.program.snapshots import refuse_stale, settle_copies
 from polyopt.frontend.reader.results import Returned, mark_results
 from polyopt.frontend.reader.statements import StatementReader
-from polyopt.frontend.syntax.annotations import Annotation
-from polyopt.frontend.syntax.argtypes import (
+from polyopt.frontend.syntax.annotations import (
+    Annotation,
     ArgType,
     ArrayType,
     ConstType,

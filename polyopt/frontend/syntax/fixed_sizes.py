@@ -14,7 +14,7 @@ from typing import Final
 
 from polyopt.dataclass import replace
 from polyopt.errors import ArgumentError, UsageError
-from polyopt.frontend.syntax.argtypes import ArgType, ArrayType
+from polyopt.frontend.syntax.annotations import ArgType, ArrayType
 from polyopt.frontend.syntax.type_inference import annotated_dims
 
 MOST = 2**48

@@ -18,18 +18,16 @@ from polyopt.errors import ArgumentError, Loc, UsageError
 from polyopt.frontend.integers.affine_integers import negated
 from polyopt.frontend.syntax.annotations import (
     Annotation,
-    annotations_of,
-    declared,
-    fitting,
-    require,
-)
-from polyopt.frontend.syntax.argtypes import (
     ArgType,
     ArrayType,
     ConstType,
     PartType,
     ScalarType,
     SizeCondition,
+    annotations_of,
+    declared,
+    fitting,
+    require,
 )
 from polyopt.frontend.syntax.name_resolution import function_ast, is_capital
 from polyopt.frontend.syntax.name_usage import read_usage

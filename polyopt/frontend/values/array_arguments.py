@@ -19,7 +19,7 @@ from polyopt.frontend.integers.affine_integers import (
 )
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.renaming import Renaming
-from polyopt.frontend.syntax.argtypes import (
+from polyopt.frontend.syntax.annotations import (
     ArgType,
     ArrayType,
     ConstType,

@@ -56,15 +56,15 @@ from polyopt.frontend.values.values import (
     view_of,
 )
 from polyopt.frontend.variables.call_frames import Frame, Pin, Watch
-from polyopt.frontend.variables.changing_lengths import (
+from polyopt.frontend.variables.detaching import HINT, detach, sees
+from polyopt.frontend.variables.dynamic_types import assume_kinds, describe_kinds, number_in
+from polyopt.frontend.variables.memory_cells import (
     as_long_as_now,
     differs,
     of_any_length,
     resized,
+    store_number,
 )
-from polyopt.frontend.variables.detaching import HINT, detach, sees
-from polyopt.frontend.variables.dynamic_types import assume_kinds, describe_kinds, number_in
-from polyopt.frontend.variables.memory_cells import store_number
 from polyopt.ir.expr import Load, integer
 from polyopt.ir.types import DType
 

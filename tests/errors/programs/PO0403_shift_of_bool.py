@@ -3,7 +3,7 @@ from dataclasses import replace
 from polyopt.emit import emit_c
 from polyopt.emit.lower import lower
 from polyopt.frontend import build
-from polyopt.frontend.syntax.argtypes import ArrayType
+from polyopt.frontend.syntax.annotations import ArrayType
 from polyopt.ir.expr import Binary, BinaryOp
 from polyopt.ir.loops import Assign, For
 from polyopt.ir.source import Layout

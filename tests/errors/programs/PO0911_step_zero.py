@@ -4,7 +4,7 @@ import numpy as np
 
 from polyopt.emit.lower import lower
 from polyopt.frontend import build
-from polyopt.frontend.syntax.argtypes import ArrayType
+from polyopt.frontend.syntax.annotations import ArrayType
 from polyopt.ir.interp import run_loops
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType

@@ -1,7 +1,7 @@
 import numpy as np
 
 from polyopt.frontend import build
-from polyopt.frontend.syntax.argtypes import ArrayType
+from polyopt.frontend.syntax.annotations import ArrayType
 from polyopt.ir.interp import run_scop
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType

@@ -2,7 +2,7 @@ import islpy as isl
 import numpy as np
 
 from polyopt.frontend import build
-from polyopt.frontend.syntax.argtypes import ArrayType
+from polyopt.frontend.syntax.annotations import ArrayType
 from polyopt.ir.interp import run_scop
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType

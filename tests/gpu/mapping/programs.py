@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from polyopt.frontend import build
-from polyopt.frontend.syntax.argtypes import ArrayType
+from polyopt.frontend.syntax.annotations import ArrayType
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 

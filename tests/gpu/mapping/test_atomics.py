@@ -16,7 +16,7 @@ from polyopt.emit.lower import lower
 from polyopt.emulator import DeviceFault
 from polyopt.errors import EmitError, IllegalSchedule, ScheduleError
 from polyopt.frontend import build
-from polyopt.frontend.syntax.argtypes import ArrayType
+from polyopt.frontend.syntax.annotations import ArrayType
 from polyopt.ir.expr import Binary, BinaryOp, Load, integer
 from polyopt.ir.loops import Assign, For, Kernel, LoopFunction, LoopKind
 from polyopt.ir.nodes import all_nodes

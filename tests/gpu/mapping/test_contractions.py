@@ -10,7 +10,7 @@ import pytest
 from polyopt.emit.gpu import device_loops
 from polyopt.emit.lower import lower
 from polyopt.frontend import build
-from polyopt.frontend.syntax.argtypes import ArrayType
+from polyopt.frontend.syntax.annotations import ArrayType
 from polyopt.ir.loops import DeclareArray, Kernel, Space
 from polyopt.ir.nodes import all_nodes
 from polyopt.ir.showing import show

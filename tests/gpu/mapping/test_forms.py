@@ -5,7 +5,7 @@ from __future__ import annotations
 from polyopt import pipeline, proving
 from polyopt.errors import BudgetError
 from polyopt.frontend import build
-from polyopt.frontend.syntax.argtypes import ArrayType
+from polyopt.frontend.syntax.annotations import ArrayType
 from polyopt.ir.loops import Kernel
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType

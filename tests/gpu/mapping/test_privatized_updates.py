@@ -18,7 +18,7 @@ from polyopt.emit.lower import lower
 from polyopt.emit.opencl import emit_opencl
 from polyopt.emulator import DeviceFault
 from polyopt.frontend import build
-from polyopt.frontend.syntax.argtypes import ArrayType
+from polyopt.frontend.syntax.annotations import ArrayType
 from polyopt.ir.expr import BinaryOp, integer
 from polyopt.ir.loops import Assign, Gathered, Kernel, LoopFunction, Node
 from polyopt.ir.nodes import all_nodes

@@ -18,7 +18,7 @@ from polyopt.emit.lower import lower
 from polyopt.emulator import DeviceFault, EmulatedProvider
 from polyopt.errors import ScheduleError
 from polyopt.frontend import build
-from polyopt.frontend.syntax.argtypes import ArrayType
+from polyopt.frontend.syntax.annotations import ArrayType
 from polyopt.hosting.devices import provider_for
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Load, integer
 from polyopt.ir.integers import evaluate

@@ -7,7 +7,7 @@ import pytest
 from polyopt.emit.gpu import device_loops
 from polyopt.emit.lower import lower
 from polyopt.frontend import build
-from polyopt.frontend.syntax.argtypes import ArrayType
+from polyopt.frontend.syntax.annotations import ArrayType
 from polyopt.ir.loops import Kernel, LoopKind
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType

@@ -16,7 +16,7 @@ import polyopt as po
 from polyopt.building import Built, compile_stages
 from polyopt.compiled import CompiledKernel
 from polyopt.frontend import build
-from polyopt.frontend.syntax.argtypes import ArgType
+from polyopt.frontend.syntax.annotations import ArgType
 from polyopt.hosting import load_program
 from polyopt.ir.host import DeviceProgram
 from polyopt.pipeline import Compilation

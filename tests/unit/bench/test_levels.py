@@ -14,7 +14,7 @@ from bench.peers import ccode
 from polyopt.cli import cmd_bench
 from polyopt.cli.cmd_bench import command
 from polyopt.errors import UsageError
-from polyopt.runtime.levels import LEVELS
+from polyopt.runtime.toolchain import LEVELS
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import pytest
 
 from polyopt.capture.reads import Recording, read_back, resolved, shown, written
 from polyopt.frontend import build
-from polyopt.frontend.syntax.argtypes import ArrayType
+from polyopt.frontend.syntax.annotations import ArrayType
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 

@@ -13,8 +13,7 @@ from polyopt.emit.helpers import definition
 from polyopt.emit.helpers.helper import Helper, HelperKind
 from polyopt.emit.helpers.intrinsics import intrinsics
 from polyopt.ir.types import DType
-from polyopt.runtime.levels import LEVELS
-from polyopt.runtime.toolchain import listed_features
+from polyopt.runtime.toolchain import LEVELS, listed_features
 from tests.conftest import compiler
 
 VECTORS = tuple(

@@ -12,7 +12,13 @@ import numpy as np
 
 from polyopt.bounding import analysis_of
 from polyopt.frontend import build
-from polyopt.frontend.syntax.argtypes import ArgType, ArrayType, ConstType, NeedConstant, ScalarType
+from polyopt.frontend.syntax.annotations import (
+    ArgType,
+    ArrayType,
+    ConstType,
+    NeedConstant,
+    ScalarType,
+)
 from polyopt.ir.interp import run_program
 from polyopt.ir.program import Program
 from polyopt.ir.source import Layout

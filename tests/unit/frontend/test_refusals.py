@@ -11,8 +11,7 @@ import pytest
 
 from polyopt.errors import FrontendError
 from polyopt.frontend import build
-from polyopt.frontend.syntax.argtypes import ArrayType
-from polyopt.frontend.values.codes import CODES
+from polyopt.frontend.syntax.annotations import ArrayType
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 from tests.unit.frontend import refused
@@ -40,10 +39,6 @@ def test_refusal(func: Callable[..., object]) -> None:
 
 def test_the_corpus_is_not_small() -> None:
     assert len(FUNCTIONS) >= 50
-
-
-def test_codes_are_described() -> None:
-    assert all(code.startswith("PO01") and text for code, text in CODES.items())
 
 
 def test_columns_count_characters() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import polyopt as po
 from polyopt.building import compile_stages
-from polyopt.frontend.syntax.argtypes import ArrayType
+from polyopt.frontend.syntax.annotations import ArrayType
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 from polyopt.targets import Options, detect_machine

@@ -6,9 +6,15 @@ import pytest
 
 from polyopt.errors import UsageError
 from polyopt.measuring.detection import detect_machine
-from polyopt.runtime.levels import LEVELS, chosen_level, require_level
 from polyopt.runtime.store import open_store
-from polyopt.runtime.toolchain import find_compiler, listed_features, processor_features
+from polyopt.runtime.toolchain import (
+    LEVELS,
+    chosen_level,
+    find_compiler,
+    listed_features,
+    processor_features,
+    require_level,
+)
 
 
 @pytest.mark.parametrize(
