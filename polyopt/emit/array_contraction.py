@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.nodes import expressions, map_node
-from polyopt.emit.regions import whole_arrays
+from polyopt.emit.regions import expressions, whole_arrays
 from polyopt.ir.array import Turn
 from polyopt.ir.expr import Expr, Iter, Load, VectorLoad, rewrite, walk
 from polyopt.ir.linear import linear
 from polyopt.ir.loops import CONCURRENT, Body, For, Node
 from polyopt.ir.names import has_iterator
-from polyopt.ir.nodes import bodies
+from polyopt.ir.nodes import bodies, changed
 from polyopt.ir.scop import Array
 
 
@@ -54,7 +53,7 @@ def _without(node: Node, array: str, kept: tuple[int, ...]) -> Node:
             return replace(part, index=tuple(rewrite(part.index[d], rule) for d in kept))
         return None
 
-    return map_node(node, rule)
+    return changed(node, rule)
 
 
 @dataclass(frozen=True, slots=True)

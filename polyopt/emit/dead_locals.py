@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection
 
 from polyopt.dataclass import replace
-from polyopt.emit.nodes import expressions
+from polyopt.emit.regions import expressions
 from polyopt.ir.expr import Symbol, walk
 from polyopt.ir.loops import (
     Assign,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.nodes import expressions, map_node
+from polyopt.emit.regions import expressions
 from polyopt.ir.affine import span
 from polyopt.ir.expr import (
     Binary,
@@ -29,7 +29,7 @@ from polyopt.ir.expr import (
 from polyopt.ir.linear import Linear, from_linear, linear
 from polyopt.ir.loops import Body, DeclareArray, For, If, Space
 from polyopt.ir.names import has_iterator, iterators
-from polyopt.ir.nodes import bodies
+from polyopt.ir.nodes import bodies, changed
 from polyopt.ir.scop import Array
 from polyopt.ir.types import DType
 
@@ -80,7 +80,7 @@ def with_array(loop: For, array: Array, dims: list[Dim], space: Space) -> Body:
             return replace(part, index=index)
         return None
 
-    return (DeclareArray(local, space), *(map_node(node, rule) for node in loop.body))
+    return (DeclareArray(local, space), *(changed(node, rule) for node in loop.body))
 
 
 def _keeps_swizzle(array: Array, kept: list[Dim], shape: tuple[Expr, ...]) -> bool:

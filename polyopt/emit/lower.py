@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.lower_scop import Lowered, lower_scop
-from polyopt.emit.nodes import map_node
 from polyopt.ir.expr import Expr, Iter, Param, Symbol, Unary, UnaryOp, rewrite, walk
 from polyopt.ir.growth import outgrown
 from polyopt.ir.loops import (
@@ -29,7 +28,7 @@ from polyopt.ir.loops import (
     Space,
     While,
 )
-from polyopt.ir.nodes import all_nodes
+from polyopt.ir.nodes import all_nodes, changed
 from polyopt.ir.program import (
     Allocate,
     Bind,
@@ -271,7 +270,7 @@ class _Assembly:
         placed = {part.array for part in parts if isinstance(part, Allocate)}
         late = (a for a in made.expanded if a.name not in placed and self._is_dynamic(a))
         storage = tuple(AllocateArray(_sized(array, self.bound)) for array in late)
-        return (*storage, *(map_node(node, self._rule) for node in made.body))
+        return (*storage, *(changed(node, self._rule) for node in made.body))
 
     def repeat(self, part: Repeat) -> Node:
         body = self.body(part.body)

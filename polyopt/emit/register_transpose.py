@@ -14,7 +14,6 @@ from polyopt.emit.c_statements import Branch, Code, Compound, Line
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.early_exits import Block
 from polyopt.emit.helpers import Helper, HelperKind
-from polyopt.emit.nodes import expressions
 from polyopt.emit.passes.rewriting import substituted
 from polyopt.emit.passes.row_recurrences import (
     LANE,
@@ -25,6 +24,7 @@ from polyopt.emit.passes.row_recurrences import (
     row_target,
     row_vector,
 )
+from polyopt.emit.regions import expressions
 from polyopt.ir.expr import Iter, VectorLoad, add, integer, sub, substitute, walk
 from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Assign, Body, For, Node, SetLocal

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from polyopt.dataclass import replace
-from polyopt.emit.nodes import expressions, map_node
+from polyopt.emit.regions import expressions
 from polyopt.ir.expr import Binary, BinaryOp, Compare, Expr, Iter, Load, add, rewrite, sub, walk
 from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.loops import Body, For, Node
 from polyopt.ir.names import has_iterator
-from polyopt.ir.nodes import bodies, map_bodies
+from polyopt.ir.nodes import bodies, changed, map_bodies
 from polyopt.ir.types import DType
 
 
@@ -64,7 +64,7 @@ def _shifted(loop: For) -> For:  # noqa: C901 - three rules of rewriting
             return rewrite(rewrite(part, rule), collected)
         return part
 
-    body = tuple(map_node(node, both) for node in loop.body)
+    body = tuple(changed(node, both) for node in loop.body)
     return replace(loop, lower=plus(loop.lower, offset), upper=plus(loop.upper, offset), body=body)
 
 

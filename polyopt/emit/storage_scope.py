@@ -12,8 +12,7 @@ from collections.abc import Collection, Mapping
 from polyopt.dataclass import replace
 from polyopt.emit.dead_locals import remove_dead_copies
 from polyopt.emit.footprints import Dim, needed_dimensions, with_array
-from polyopt.emit.nodes import expressions, map_node
-from polyopt.emit.regions import whole_arrays
+from polyopt.emit.regions import expressions, whole_arrays
 from polyopt.ir.expr import Const, Expr, Iter, Load, Param, Symbol, VectorLoad, integer, walk
 from polyopt.ir.loops import (
     CONCURRENT,
@@ -26,7 +25,7 @@ from polyopt.ir.loops import (
     SetLocal,
     Space,
 )
-from polyopt.ir.nodes import all_nodes, bodies, map_bodies, with_bodies
+from polyopt.ir.nodes import all_nodes, bodies, changed, map_bodies, with_bodies
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.types import Kind
 from polyopt.never import assert_never
@@ -46,10 +45,10 @@ def declare_in_loops(
         scope = scopes.get(array.name)
         if scope is None:
             continue
-        changed = _in_loop(body, array, scope, (), names)
-        left = () if changed is None else [n for n in changed if array.name in names.of(n)]
-        if changed is not None and not any(mentions(node, array.name) for node in left):
-            body = changed
+        placed = _in_loop(body, array, scope, (), names)
+        left = () if placed is None else [n for n in placed if array.name in names.of(n)]
+        if placed is not None and not any(mentions(node, array.name) for node in left):
+            body = placed
             done.add(array.name)
     return remove_dead_copies(body, done), done
 
@@ -170,23 +169,23 @@ def _scalar(body: Body, array: Array, names: _UsedArrays) -> Body:
             result.append(node)
             continue
         used = mentions(node, array.name)
-        changed = map_node(node, rule)
+        made = changed(node, rule)
         if used and not declared:
             declared = True
-            if isinstance(changed, SetLocal) and changed.name == array.name:
+            if isinstance(made, SetLocal) and made.name == array.name:
                 result.append(
                     Declare(
                         array.name,
                         array.dtype,
                         1,
-                        changed.value,
-                        changed.statement,
-                        changed.instance,
+                        made.value,
+                        made.statement,
+                        made.instance,
                     )
                 )
                 continue
             result.append(Declare(array.name, array.dtype, 1, zero(array)))
-        result.append(changed)
+        result.append(made)
     return tuple(result)
 
 
@@ -198,7 +197,7 @@ def _single(body: Body, array: Array) -> Body:
         is_own = isinstance(part, Load) and part.array == array.name
         return Load(array.name, (integer(0),), array.dtype) if is_own else None
 
-    return (DeclareArray(shared, Space.SHARED), *(map_node(node, rule) for node in body))
+    return (DeclareArray(shared, Space.SHARED), *(changed(node, rule) for node in body))
 
 
 def zero(array: Array) -> Const:
@@ -252,8 +251,8 @@ def _privatized(
         return None
     if not all(_is_known(extent, sizes) for _, extent in first):
         return None
-    changed = _declared(body, array, needed)
-    return None if any(mentions(node, array.name) for node in changed) else changed
+    placed = _declared(body, array, needed)
+    return None if any(mentions(node, array.name) for node in placed) else placed
 
 
 def _loops(body: Body, scope: frozenset[str], around: tuple[For, ...]) -> list[tuple[For, ...]]:

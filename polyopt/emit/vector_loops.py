@@ -13,10 +13,9 @@ from polyopt.emit.c_statements import Branch, Code, Compound, Line
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.helpers.vectors import has_lanes_form
 from polyopt.emit.lanes import vectorized
-from polyopt.emit.nodes import expressions
 from polyopt.emit.passes.rewriting import trip_count
 from polyopt.emit.ranges import extent_of, long_row
-from polyopt.emit.regions import written_arrays
+from polyopt.emit.regions import expressions, written_arrays
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

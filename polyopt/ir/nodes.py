@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Concatenate, ParamSpec, TypeAlias
 
+from polyopt.dataclass import replace
+from polyopt.ir.array import Array
 from polyopt.ir.expr import Expr, Load, Symbol, VectorLoad, rewrite
 from polyopt.ir.loops import (
+    AllocateArray,
     Assign,
     Body,
+    CallLibrary,
     Declare,
+    DeclareArray,
     For,
     If,
     Kernel,
@@ -108,7 +113,7 @@ def own_expressions(node: Node) -> tuple[Expr, ...]:
 
 
 def own_changed(node: Node, rule: Rule) -> Node:
-    """Return `node` with `rule` applied to its own expressions, targets and tags included.
+    """Return `node` with `rule` applied to its own expressions: targets, shapes, tags included.
 
     An assignment whose target becomes a `Symbol` becomes a `SetLocal`.
     """
@@ -131,10 +136,25 @@ def own_changed(node: Node, rule: Rule) -> Node:
         case Declare() | SetLocal():
             instance = tuple(rewrite(part, rule) for part in node.instance)
             return updated(node, value=rewrite(node.value, rule), instance=instance)
+        case AllocateArray() | DeclareArray():
+            return updated(node, array=_reshaped(node.array, rule))
+        case CallLibrary():
+            inputs = tuple(_reshaped(array, rule) for array in node.inputs)
+            outputs = tuple(_reshaped(array, rule) for array in node.outputs)
+            return updated(node, inputs=inputs, outputs=outputs)
         case _:
             return node
+
+
+def _reshaped(array: Array, rule: Rule) -> Array:
+    return replace(array, shape=tuple(rewrite(extent, rule) for extent in array.shape))
 
 
 def changed(node: Node, rule: Rule) -> Node:
     """Return `node` with `rule` applied to every expression in it and below."""
     return map_inner(own_changed(node, rule), changed, rule)
+
+
+def changed_body(body: Body, rule: Rule) -> Body:
+    """Return a body with `rule` applied to every expression in it."""
+    return tuple(changed(node, rule) for node in body)

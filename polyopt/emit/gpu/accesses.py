@@ -14,7 +14,7 @@ from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.gpu.matrix import as_accessed
 from polyopt.emit.gpu.nests import thread_nest
 from polyopt.emit.gpu.pipelines import completed_copies
-from polyopt.emit.nodes import expressions
+from polyopt.emit.regions import expressions
 from polyopt.ir.affine import NotAffine, coalesced, condition_set, pw_aff, set_space
 from polyopt.ir.expr import (
     Binary,

@@ -14,7 +14,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.emit.gpu.fragments import is_pair, is_transposed
 from polyopt.emit.gpu.nests import ThreadNest, Unbounded, spans, thread_nest
 from polyopt.emit.gpu.threads import outermost_nests
-from polyopt.emit.nodes import expressions
+from polyopt.emit.regions import expressions
 from polyopt.ir.array import Array, Turn
 from polyopt.ir.banks import WORD, of_warps
 from polyopt.ir.expr import Const, Expr, Iter, Load, add, substitute, walk

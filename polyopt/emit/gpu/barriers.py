@@ -14,7 +14,7 @@ from polyopt.dataclass import dataclass, field
 from polyopt.emit.gpu.accesses import AccessCollector, Point, Site
 from polyopt.emit.gpu.conflicts import ConflictingPair, collect_accesses, conflicts_of
 from polyopt.emit.gpu.each_block import in_each_block
-from polyopt.emit.nodes import expressions
+from polyopt.emit.regions import expressions
 from polyopt.ir.affine import set_space
 from polyopt.ir.budget import optional
 from polyopt.ir.expr import Iter, loads

@@ -9,7 +9,7 @@ from __future__ import annotations
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.gpu.bound_tests import undivided
 from polyopt.emit.gpu.nests import bounds_use, spans
-from polyopt.emit.nodes import expressions, map_body
+from polyopt.emit.regions import expressions
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -33,7 +33,7 @@ from polyopt.ir.expr import (
 from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.loops import Body, For, If, LoopKind, Node
 from polyopt.ir.names import has_iterator
-from polyopt.ir.nodes import all_nodes, bodies, map_bodies
+from polyopt.ir.nodes import all_nodes, bodies, changed_body, map_bodies
 from polyopt.ir.types import DType
 
 MOST = 8
@@ -191,7 +191,7 @@ def _node(node: Node, found: dict[str, _TileLoop], *, is_full: bool) -> Node:
             return value
         return _tidy(part, node.iter, value)
 
-    body = map_body(node.body, rule)
+    body = changed_body(node.body, rule)
     if not is_full:
         for guard in reversed(_guards(node, span)):
             body = (If(rewrite(guard, rule), body),)

@@ -34,7 +34,6 @@ from polyopt.emit.gpu.threads import (
     thread_body,
     with_named_bounds,
 )
-from polyopt.emit.nodes import map_node, own_mapped
 from polyopt.emit.regions import declared_names, leaves_itself, written_arrays
 from polyopt.ir.array import Array, Role
 from polyopt.ir.expr import Expr, Load, Symbol
@@ -56,7 +55,7 @@ from polyopt.ir.loops import (
     SetLocal,
     While,
 )
-from polyopt.ir.nodes import all_nodes, bodies, map_bodies
+from polyopt.ir.nodes import all_nodes, bodies, changed, map_bodies, own_changed
 from polyopt.ir.scan import NoScan, scan_of
 
 MOST_THREADS = 1024
@@ -339,12 +338,12 @@ def _stored(body: Body, names: frozenset[str], rule: Callable[[Expr], Expr | Non
     for node in body:
         match node:
             case Declare() | SetLocal() if node.name in names:
-                node = map_node(node, rule)
+                node = changed(node, rule)
                 assert isinstance(node, Declare | SetLocal)
                 if isinstance(node, Declare) and not node.statement:
                     continue  # it was set to nothing in particular
                 target = Load(node.name, (), node.dtype)
                 result.append(Assign(target, node.value, node.statement, node.instance, node.steps))
             case _:
-                result.append(own_mapped(map_bodies(node, _stored, names, rule), rule))
+                result.append(own_changed(map_bodies(node, _stored, names, rule), rule))
     return tuple(result)

@@ -10,8 +10,7 @@ from polyopt.dataclass import replace
 from polyopt.emit.gpu.distribution import in_order
 from polyopt.emit.gpu.nests import Unbounded, extent, thread_nest
 from polyopt.emit.gpu.threads import fresh
-from polyopt.emit.nodes import expressions
-from polyopt.emit.regions import written_arrays
+from polyopt.emit.regions import expressions, written_arrays
 from polyopt.ir.expr import Binary, BinaryOp, Load, Symbol, integer, loads
 from polyopt.ir.identity import identity
 from polyopt.ir.loops import Assign, Body, For, If, LoopKind, Node

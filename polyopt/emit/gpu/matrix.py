@@ -13,7 +13,6 @@ from polyopt.emit.gpu.bound_tests import undivided
 from polyopt.emit.gpu.each_block import in_each_block, under_grid
 from polyopt.emit.gpu.nests import spans
 from polyopt.emit.gpu.threads import outermost_nests
-from polyopt.emit.nodes import map_node
 from polyopt.emit.storage_scope import mentions
 from polyopt.errors import EmitError
 from polyopt.ir.array import Array
@@ -48,7 +47,7 @@ from polyopt.ir.loops import (
     Space,
 )
 from polyopt.ir.matrix import MatrixTile, NoTile, matrix_tile, reach, touched, trips
-from polyopt.ir.nodes import all_nodes, map_bodies
+from polyopt.ir.nodes import all_nodes, changed, map_bodies
 from polyopt.ir.types import DType
 
 _LANES = ("$row", "$column")
@@ -232,9 +231,9 @@ def _as_box(loop: For, *, fills: bool) -> For:
             body = (If(whole, under_grid(inside, nest.body), body),)
     elif inside:
         body = under_grid(inside, nest.body)
-    (changed,) = under_grid(across, body)
-    assert isinstance(changed, For)
-    return changed
+    (placed,) = under_grid(across, body)
+    assert isinstance(placed, For)
+    return placed
 
 
 def _at_worst(test: Expr, loops: list[For]) -> Expr:
@@ -297,7 +296,7 @@ def normalized_nest(outermost: For) -> NormalizedNest | None:
         node = body[0]
     if any(isinstance(inner, For | If) for inner in body):
         return None
-    box.body = tuple(map_node(inner, lambda part: _renewed(part, values)) for inner in body)
+    box.body = tuple(changed(inner, lambda part: _renewed(part, values)) for inner in body)
     return box
 
 

@@ -14,7 +14,6 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.emit.gpu.async_copies import SIZES
 from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.gpu.nests import spans
-from polyopt.emit.nodes import map_body
 from polyopt.emit.regions import declared_names, leaves_itself, written_arrays
 from polyopt.errors import EmitError
 from polyopt.ir.annotations import Pipeline
@@ -50,7 +49,7 @@ from polyopt.ir.loops import (
     Node,
     Space,
 )
-from polyopt.ir.nodes import all_nodes, map_bodies, map_inner
+from polyopt.ir.nodes import all_nodes, changed_body, map_bodies, map_inner
 from polyopt.ir.types import DType
 
 MOST_SHARED = 227 * 1024
@@ -278,7 +277,7 @@ def _at(body: Body, name: str, value: Expr, stages: int, arrays: frozenset[str])
             return value
         return _tidy(part, name, value)
 
-    return map_body(body, rule)
+    return changed_body(body, rule)
 
 
 def _tidy(part: Expr, name: str, value: Expr) -> Expr | None:
@@ -309,7 +308,7 @@ def completed_copies(loop: For) -> Iterator[tuple[int, Node]]:
     match loop:
         case For(pipeline=Pipeline(stages=stages), body=(AwaitCopies(), If() as copies, *_)):
             value = sub(Iter(loop.iter), integer(stages - 1))
-            (copies_,) = map_body((copies,), lambda e: value if e == Iter(loop.iter) else None)
+            (copies_,) = changed_body((copies,), lambda e: value if e == Iter(loop.iter) else None)
             yield 0, copies_
         case _:
             pass

@@ -11,7 +11,7 @@ from math import prod
 
 from polyopt.dataclass import replace
 from polyopt.emit.gpu.each_block import block_of, under_grid
-from polyopt.emit.nodes import expressions, map_body
+from polyopt.emit.regions import expressions
 from polyopt.ir.array import Array, Role
 from polyopt.ir.atomic import update_of
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Load, add, integer, loads, sub
@@ -30,7 +30,7 @@ from polyopt.ir.loops import (
     Node,
     Space,
 )
-from polyopt.ir.nodes import all_nodes, bodies, map_bodies
+from polyopt.ir.nodes import all_nodes, bodies, changed_body, map_bodies
 from polyopt.ir.types import DType
 
 ROOM = 16 * 1024
@@ -174,7 +174,7 @@ def _moved(kernel: Kernel, array: str, block: tuple[Expr, ...]) -> Kernel:
         return None
 
     grid, body = block_of(kernel)
-    return replace(kernel, body=under_grid(grid, _undeclared(map_body(body, rule), array)))
+    return replace(kernel, body=under_grid(grid, _undeclared(changed_body(body, rule), array)))
 
 
 def _undeclared(body: Body, array: str) -> Body:

@@ -18,7 +18,7 @@ from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.gpu.full_tiles import full_tiles
 from polyopt.emit.gpu.nests import ThreadNest, rebuilt, thread_nest
 from polyopt.emit.gpu.threads import outermost_nests
-from polyopt.emit.nodes import expressions, map_body
+from polyopt.emit.regions import expressions
 from polyopt.emit.storage_scope import mentions
 from polyopt.ir.affine import coalesced
 from polyopt.ir.array import Array
@@ -37,7 +37,7 @@ from polyopt.ir.loops import (
     Space,
 )
 from polyopt.ir.matrix import has_matrix
-from polyopt.ir.nodes import all_nodes, bodies, map_bodies, with_bodies
+from polyopt.ir.nodes import all_nodes, bodies, changed_body, map_bodies, with_bodies
 from polyopt.ir.types import DType
 
 MOST_BYTES = 512
@@ -264,7 +264,7 @@ def _changed(
                 return replace(part, index=(*own, *part.index) if is_trial else own)
             return None
 
-        result.append(rebuilt(nest, map_body(nest.body, rule)))
+        result.append(rebuilt(nest, changed_body(nest.body, rule)))
     return tuple(result)
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import Counter
 
 from polyopt.dataclass import replace
-from polyopt.emit.nodes import expressions
 from polyopt.emit.passes.rewriting import Names, bottom_up
+from polyopt.emit.regions import expressions
 from polyopt.ir.expr import Expr, Iter, Load, Symbol, VectorLoad, rewrite, walk
 from polyopt.ir.loops import Assign, Body, Declare, For, LoopFunction, LoopKind, Node, SetLocal
 from polyopt.ir.scop import Role

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from polyopt.dataclass import replace
-from polyopt.emit.nodes import map_node
 from polyopt.emit.passes.rewriting import Names, bottom_up
 from polyopt.emit.regions import written_arrays
 from polyopt.ir.expr import (
@@ -27,6 +26,7 @@ from polyopt.ir.expr import (
     walk,
 )
 from polyopt.ir.loops import Assign, Body, Declare, For, LoopFunction, Node, SetLocal
+from polyopt.ir.nodes import changed
 
 
 def eliminate_common_operands(fn: LoopFunction) -> LoopFunction:
@@ -67,7 +67,7 @@ def _shared(body: Body, names: Names) -> Body:
                 name = names.fresh(_name(part))
                 known[part] = Symbol(name, part.dtype, part.lanes)
                 found.append(Declare(name, part.dtype, part.lanes, part))
-        found.append(map_node(node, rule))
+        found.append(changed(node, rule))
     return tuple(found)
 
 

@@ -8,11 +8,10 @@ Leaves: expressions with elements, iterators or locals, and those outside of loo
 from __future__ import annotations
 
 from polyopt.dataclass import replace
-from polyopt.emit.nodes import map_node
 from polyopt.emit.passes.rewriting import Names
 from polyopt.ir.expr import Const, Expr, Load, Param, Symbol, children, is_function, walk
 from polyopt.ir.loops import Declare, For, LoopFunction, Node
-from polyopt.ir.nodes import all_nodes
+from polyopt.ir.nodes import all_nodes, changed
 
 
 def hoist_invariants(fn: LoopFunction) -> LoopFunction:
@@ -39,7 +38,7 @@ def _with_numbers(node: Node, own: frozenset[str], names: Names, found: dict[Exp
             found[part] = Symbol(names.fresh("number"), part.dtype)
         return found[part]
 
-    return map_node(node, rule)
+    return changed(node, rule)
 
 
 def _is_number(expr: Expr, own: frozenset[str]) -> bool:

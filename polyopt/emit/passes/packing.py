@@ -17,7 +17,6 @@ from functools import partial
 from math import prod
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.nodes import map_node
 from polyopt.emit.passes.disjoint import Element, LoopBox
 from polyopt.emit.passes.factors import factors
 from polyopt.emit.passes.rewriting import trip_count
@@ -59,7 +58,7 @@ from polyopt.ir.loops import (
     updated,
 )
 from polyopt.ir.names import fresh_name, has_iterator, symbols
-from polyopt.ir.nodes import bodies, map_bodies, map_inner
+from polyopt.ir.nodes import bodies, changed, map_bodies, map_inner
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.types import DType
 from polyopt.machine import Machine
@@ -97,7 +96,7 @@ def _inside(body: Body, around: tuple[For, ...], taken: set[str], machine: Machi
                 if packed.condition is None:
                     alone[packed.array.name] = len(found) - 1, nest
             for packed in packs:
-                node = map_node(node, partial(_exchanged, packed.load, packed.cell))
+                node = changed(node, partial(_exchanged, packed.load, packed.cell))
             found.append(_with_factors(node, taken, machine))
             kept += (p for p in packs if nest.block is not None and p.condition is None)
             continue
@@ -135,7 +134,7 @@ def _with_factors(node: Node, taken: set[str], machine: Machine) -> Node:
     inside = nest.tiles.body
     for factor in found:
         taken.add(factor.cell.array)
-        inside = tuple(map_node(n, partial(_exchanged, factor.value, factor.cell)) for n in inside)
+        inside = tuple(changed(n, partial(_exchanged, factor.value, factor.cell)) for n in inside)
     return replace(nest.tiles, body=(*(n for f in found for n in f.filled), *inside))
 
 
@@ -203,7 +202,7 @@ class _Packed:
             return updated(node, then=then, otherwise=otherwise)
         elif isinstance(node, Assign):
             if node.target.array not in self.arrays and self._covers(inside, known):
-                return map_node(node, partial(_exchanged, self.load, self.cell))
+                return changed(node, partial(_exchanged, self.load, self.cell))
             return node
         return map_inner(node, self.read_in, inside, known)
 

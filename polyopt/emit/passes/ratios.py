@@ -8,11 +8,10 @@ Leaves: every other operation.
 from __future__ import annotations
 
 from polyopt.dataclass import replace
-from polyopt.emit.nodes import own_mapped
 from polyopt.emit.regions import declared_names
 from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, Symbol, is_function, rewrite, walk
 from polyopt.ir.loops import Assign, Body, For, LoopFunction, Node, SetLocal
-from polyopt.ir.nodes import all_nodes, map_bodies
+from polyopt.ir.nodes import all_nodes, map_bodies, own_changed
 
 
 def settle_ratios(fn: LoopFunction) -> LoopFunction:
@@ -35,7 +34,7 @@ def _node(node: Node, loop: For | None, changing: frozenset[str] | None) -> Node
         return Binary(BinaryOp.DIV, left, right, part.dtype)
 
     around = node if isinstance(node, For) else loop
-    return own_mapped(map_bodies(node, _settled, around), rule)
+    return own_changed(map_bodies(node, _settled, around), rule)
 
 
 def _is_kept(divisor: Expr, changing: frozenset[str]) -> bool:

@@ -12,7 +12,6 @@ from functools import partial
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.lanes import is_contiguous, row_arrays
-from polyopt.emit.nodes import map_node
 from polyopt.emit.passes.disjoint import LoopBox
 from polyopt.emit.passes.rewriting import Names, trip_count
 from polyopt.emit.passes.scalar_replacement import Cell
@@ -47,7 +46,7 @@ from polyopt.ir.loops import (
     SetLocal,
     While,
 )
-from polyopt.ir.nodes import all_nodes, map_bodies
+from polyopt.ir.nodes import all_nodes, changed, map_bodies
 from polyopt.ir.scop import Role
 from polyopt.ir.types import DType
 
@@ -267,7 +266,7 @@ def _with_locals(loop: For, accumulators: tuple[_Accumulator, ...], names: Names
         after.append(Assign(target, symbol))
         reductions.append((op, symbol))
     rule: Callable[[Expr], Expr | None] = known.get
-    body = tuple(map_node(node, rule) for node in loop.body)
+    body = tuple(changed(node, rule) for node in loop.body)
     vector = replace(loop, body=body).annotated(reductions=tuple(reductions))
     if not before:
         return (vector,)

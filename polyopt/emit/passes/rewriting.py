@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from polyopt.dataclass import replace
-from polyopt.emit.nodes import map_node
 from polyopt.emit.regions import declared_names
 from polyopt.ir.clock import checkpoint
 from polyopt.ir.expr import Expr, Iter, Load, Symbol, VectorLoad, rewrite, sub
 from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import Body, Declare, DeclareArray, For, LoopFunction, Node, SetLocal
-from polyopt.ir.nodes import all_nodes, map_bodies, map_inner
+from polyopt.ir.nodes import all_nodes, changed, map_bodies, map_inner
 
 
 def bottom_up(body: Body, rule: Callable[[Node], Body]) -> Body:
@@ -39,7 +38,7 @@ def substituted(body: Body, values: Mapping[str, Expr]) -> Body:
             case _:
                 return None
 
-    return tuple(_tidy_bounds(map_node(node, rule)) for node in body)
+    return tuple(_tidy_bounds(changed(node, rule)) for node in body)
 
 
 def _tidy_bounds(node: Node) -> Node:
@@ -75,7 +74,7 @@ def renamed(body: Body, names: Mapping[str, str]) -> Body:
             case _:
                 return (node,)
 
-    return bottom_up(tuple(map_node(node, rule) for node in body), rename)
+    return bottom_up(tuple(changed(node, rule) for node in body), rename)
 
 
 def local_names(body: Body) -> tuple[str, ...]:

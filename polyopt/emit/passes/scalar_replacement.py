@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.nodes import map_node
 from polyopt.emit.passes.disjoint import LoopBox
 from polyopt.emit.passes.rewriting import Names, trip_count
 from polyopt.ir.clock import checkpoint
 from polyopt.ir.expr import Compare, CompareOp, Expr, Iter, Load, Symbol, VectorLoad, walk
 from polyopt.ir.loops import Assign, Body, Declare, For, If, LoopFunction, LoopKind, Node, SetLocal
-from polyopt.ir.nodes import map_bodies
+from polyopt.ir.nodes import changed, map_bodies
 from polyopt.ir.scop import Role
 
 
@@ -163,7 +162,7 @@ def _with_locals(loop: For, chosen: Mapping[Cell, Symbol]) -> Body:
             return chosen.get(_cell(part))
         return None
 
-    body = tuple(map_node(node, rule) for node in loop.body)
+    body = tuple(changed(node, rule) for node in loop.body)
     before = tuple(
         Declare(symbol.name, symbol.dtype, symbol.lanes, _memory(cell, symbol))
         for cell, symbol in chosen.items()

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from polyopt.dataclass import replace
-from polyopt.emit.nodes import map_node
 from polyopt.emit.passes.rewriting import Names, local_names, renamed, substituted, trip_count
 from polyopt.emit.ranges import Ranges
 from polyopt.emit.regions import is_settled, leaves_itself
@@ -43,7 +42,7 @@ from polyopt.ir.loops import (
     SetLocal,
     While,
 )
-from polyopt.ir.nodes import map_bodies
+from polyopt.ir.nodes import changed, map_bodies
 from polyopt.ir.source import SizeOf
 from polyopt.ir.types import DType
 
@@ -74,7 +73,7 @@ def _node(node: Node, ranges: Ranges, names: Names) -> Body:
                 return ()
             return (While(condition, _body(node.body, ranges, names)),)
         case Assign() | Declare() | SetLocal():
-            return (map_node(node, lambda part: _subscripted(part, ranges)),)
+            return (changed(node, lambda part: _subscripted(part, ranges)),)
         case _:
             return (map_bodies(node, _body, ranges, names),)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from polyopt.emit.nodes import map_node
 from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, add, integer, rewrite, sub, walk
 from polyopt.ir.loops import Assign, Body, For, If, LoopFunction, Node, SetLocal, While
+from polyopt.ir.nodes import changed
 
 Fault = Callable[[Node], Body | None]
 
@@ -83,7 +83,7 @@ def repeated_term(node: Node) -> Body | None:
     assert isinstance(node, For)
     first = node.lower
     extra = tuple(
-        map_node(inner, lambda e: substitute_iter(e, node.iter, first)) for inner in node.body
+        changed(inner, lambda e: substitute_iter(e, node.iter, first)) for inner in node.body
     )
     return (node, *extra)
 
