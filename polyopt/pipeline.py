@@ -271,7 +271,7 @@ def _emitted(loops: LoopFunction, target: Target, program: Program) -> Emitted:
             hint="unroll less, tile fewer times, or split the function",
         )
     if isinstance(source, DeviceProgram):
-        return replace(source, overwritten=tuple(sorted(schedule.transfers.overwritten(program))))
+        return replace(source, overwritten=tuple(sorted(schedule.liveness.overwritten(program))))
     return source
 
 
@@ -439,7 +439,7 @@ def _automatic(
         target = options.target
         model = strategy.gpu.GpuModel(matrices=target.matrices, atomics=target.atomics)
         return strategy.gpu.auto_schedule_gpu(scop, model, large)
-    return schedule.source_order.schedule_in_source_order(scop)
+    return schedule.large_parts.schedule_in_source_order(scop)
 
 
 def _outgrowing(
@@ -466,7 +466,7 @@ def _source(scop: Scop) -> Schedule:
     """Return the order of the source, with dependences if there is time for them."""
     with optional("private scalars", part=MOST):
         return source_schedule(scop)
-    return schedule.source_order.schedule_in_source_order(scop)
+    return schedule.large_parts.schedule_in_source_order(scop)
 
 
 def only_schedule(program: Program, schedules: tuple[Schedule, ...]) -> Schedule:

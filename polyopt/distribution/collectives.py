@@ -14,7 +14,7 @@ import numpy as np
 from polyopt.distribution.exchange import Combination, Transfer
 from polyopt.distribution.forms import Form
 from polyopt.distribution.ownership import Cut
-from polyopt.distribution.scans import Scanned
+from polyopt.distribution.placement import Scanned
 from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import BinaryOp
 from polyopt.ir.identity import identity

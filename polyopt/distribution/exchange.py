@@ -19,8 +19,7 @@ from polyopt.distribution.forms import Form, for_any, form_of
 from polyopt.distribution.mesh import Sign
 from polyopt.distribution.ownership import Ownership
 from polyopt.distribution.phases import Phase, Phases, time_of
-from polyopt.distribution.placement import Rule, named
-from polyopt.distribution.scans import Scanned
+from polyopt.distribution.placement import Rule, Scanned, named
 from polyopt.ir.affine import coalesced, param_space, time_map
 from polyopt.ir.expr import Binary, BinaryOp, Expr
 from polyopt.ir.integers import evaluate

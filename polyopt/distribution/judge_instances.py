@@ -14,8 +14,7 @@ from polyopt.distribution.execution import Plan
 from polyopt.distribution.forms import Form
 from polyopt.distribution.ownership import Cut
 from polyopt.distribution.phases import Phase
-from polyopt.distribution.placement import Rule, named
-from polyopt.distribution.scans import axis_of_scan, is_complete
+from polyopt.distribution.placement import Rule, axis_of_scan, is_complete, named
 from polyopt.ir.affine import pw_aff
 from polyopt.ir.expr import Binary, BinaryOp, Expr, add, integer
 from polyopt.ir.scop import Access, Statement

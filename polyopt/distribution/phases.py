@@ -17,8 +17,7 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass
 from polyopt.distribution.mesh import Sign
-from polyopt.distribution.placement import Placement, Rule, named
-from polyopt.distribution.scans import around, is_complete
+from polyopt.distribution.placement import Placement, Rule, around, is_complete, named
 from polyopt.errors import FrontendError
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Param, Unary, UnaryOp, integer
 from polyopt.ir.names import fresh_name

@@ -21,8 +21,7 @@ from polyopt.distribution.local import Storage, Window, storage_of
 from polyopt.distribution.mesh import Cyclic, Mesh, Sign
 from polyopt.distribution.ownership import Blocks, Cut, Ownership, make_blocks
 from polyopt.distribution.phases import Phases
-from polyopt.distribution.placement import place, with_inferred
-from polyopt.distribution.scans import Scanned
+from polyopt.distribution.placement import Scanned, place, with_inferred
 from polyopt.distribution.transport import TIME_LIMIT
 from polyopt.distribution.widening import in_groups
 from polyopt.errors import FrontendError, Loc, ScheduleError, UsageError

@@ -19,7 +19,7 @@ from polyopt.distribution.forms import Form
 from polyopt.distribution.mesh import Sign, block
 from polyopt.distribution.ownership import Blocks
 from polyopt.distribution.phases import Phase
-from polyopt.distribution.scans import Scanned
+from polyopt.distribution.placement import Scanned
 from polyopt.ir.affine import coalesced, pw_aff
 from polyopt.ir.expr import Expr
 

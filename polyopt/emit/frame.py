@@ -6,9 +6,9 @@ In: a `LoopFunction`.  Out: `Frame`, which every part of the text agrees on.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from polyopt import emit
 from polyopt.dataclass import dataclass
 from polyopt.digest import hex_digest
 from polyopt.emit.banner import BUILT, Edition
@@ -22,7 +22,17 @@ from polyopt.emit.regions import free_names, region_arrays, thread_arrays, writt
 from polyopt.emit.storage_scope import zero
 from polyopt.emit.views import View, has_rows
 from polyopt.ir.expr import Expr, MathFunc
-from polyopt.ir.loops import AllocateArray, Body, Declare, DeclareArray, For, LoopFunction
+from polyopt.ir.loops import (
+    AllocateArray,
+    Body,
+    Declare,
+    DeclareArray,
+    For,
+    If,
+    LoopFunction,
+    Node,
+    While,
+)
 from polyopt.ir.nodes import all_nodes
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.source import CParam, CParamKind, Layout, ScalarArg, SizeOf
@@ -172,7 +182,7 @@ def make_frame(fn: LoopFunction, edition: Edition = BUILT) -> Frame:
             names[name] = identifier(edition, name, taken)
             taken.add(names[name])
     if edition.is_handed_over:
-        emit.display_names.local_names(fn, names, taken)
+        local_names(fn, names, taken)
     ranges = Ranges(params={s.param: 0 for s in fn.signature.sizes if isinstance(s, SizeOf)})
     printer = ExprPrinter({}, names, ranges, {})
     written = written_arrays(fn.body)
@@ -401,3 +411,54 @@ def _plain(name: str) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     return "".join(f"_x{byte:02x}" for byte in match.group().encode())
+
+
+_NUMBERED = re.compile(r"(.*_(?:acc|v))\d*")
+
+
+def local_names(fn: LoopFunction, names: dict[str, str], taken: set[str]) -> None:
+    """Replace the identifiers in `names` of numbered locals, and note them in `taken`."""
+    declared = Counter(n.name for n in all_nodes(fn.body) if isinstance(n, Declare))
+    families = Counter(family for name in declared if (family := family_of(name)))
+    chosen = {
+        name for name, times in declared.items() if times == 1 and families[family_of(name)] > 1
+    }
+    chosen.discard("")
+    taken -= {names[name] for name in chosen}
+    others = frozenset(taken)
+    for name, identifier in _numbered(fn.body, chosen, others, {}):
+        names[name] = identifier
+        taken.add(identifier)
+
+
+def family_of(name: str) -> str:
+    """Return the name without its number; "" if passes do not number such names."""
+    found = _NUMBERED.fullmatch(name)
+    return found[1] if found else ""
+
+
+def _numbered(
+    body: Body, chosen: set[str], others: frozenset[str], outer: Mapping[str, int]
+) -> Iterable[tuple[str, str]]:
+    """Yield names and identifiers of what a body declares; `outer` counts families in scope."""
+    counts = dict(outer)
+    for node in body:
+        if isinstance(node, Declare) and node.name in chosen:
+            family = family_of(node.name)
+            number = counts.get(family, 0)
+            while (identifier := readable_identifier(f"{family}{number}")) in others:
+                number += 1
+            counts[family] = number + 1
+            yield node.name, identifier
+        for inner in _bodies(node):
+            yield from _numbered(inner, chosen, others, counts)
+
+
+def _bodies(node: Node) -> tuple[Body, ...]:
+    match node:
+        case For() | While():
+            return (node.body,)
+        case If():
+            return node.then, node.otherwise
+        case _:
+            return ()

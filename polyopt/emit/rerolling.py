@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from polyopt.dataclass import replace
 from polyopt.emit.c_statements import Code, Compound, Line
-from polyopt.emit.display_names import family_of
+from polyopt.emit.frame import family_of
 from polyopt.emit.runs import LEAST, TEXT, Run, Straight, element_of, filled, run_of
 from polyopt.ir.expr import Symbol, walk
 from polyopt.ir.loops import AllocateArray, Assign, Body, Declare, For, LoopKind, Node, SetLocal

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from polyopt.ir.array import Array
-from polyopt.ir.atomic import NoUpdate, update_of
-from polyopt.ir.identity import identity, is_exact
+from polyopt.ir.identity import NoUpdate, identity, is_exact, update_of
 from polyopt.ir.loops import Assign, Gathered, Kernel, Node
 from polyopt.ir.names import reads
 from polyopt.ir.nodes import all_nodes, own_expressions

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from polyopt import proof
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.array import Array
-from polyopt.ir.atomic import NoUpdate, update_of
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -25,6 +24,7 @@ from polyopt.ir.expr import (
     loads,
     walk,
 )
+from polyopt.ir.identity import NoUpdate, update_of
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,

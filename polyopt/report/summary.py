@@ -30,7 +30,7 @@ from polyopt.report.names import Names, lines_text, loop_name, statement_line
 from polyopt.report.nests import Loop, loops_of
 from polyopt.report.roles import roles_of, tiles_of
 from polyopt.schedule import Schedule, source_schedule
-from polyopt.schedule.source_order import schedule_in_source_order
+from polyopt.schedule.large_parts import schedule_in_source_order
 from polyopt.transforms.library import Library
 
 SHOWN = 6

@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -17,6 +18,7 @@ import sys
 import sysconfig
 import time
 from collections.abc import Iterator
+from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -25,7 +27,6 @@ from polyopt.dataclass import dataclass
 from polyopt.errors import ToolchainError
 from polyopt.ir.source import Source
 from polyopt.runtime.elf import ElfKind, check_elf
-from polyopt.runtime.natives import native_text
 from polyopt.runtime.notices import log
 from polyopt.runtime.store import Entry, Store, digest
 from polyopt.runtime.toolchain import (
@@ -40,6 +41,7 @@ from polyopt.runtime.waiting import output_of
 
 if TYPE_CHECKING:
     from polyopt.runtime.blas import Blas
+
 
 ABI = 6
 """Raised when libraries built before must not be loaded any more."""
@@ -436,3 +438,13 @@ def _refuse(command: Command, status: int, output: str) -> None:
         notes=tuple(line.strip()[:200] for line in lines[:5]),
         hint='report this with the program; `schedule="source"` may avoid it',
     )
+
+
+NATIVE = Path(__file__).with_name("native")
+
+
+@cache
+def native_text(*names: str) -> str:
+    """Return the text of files; headers that they include are named before them."""
+    parts = [(NATIVE / name).read_text(encoding="utf-8") for name in names]
+    return re.sub(r'^#include "\w+\.h"\n', "", "\n".join(parts), flags=re.MULTILINE)

@@ -26,9 +26,8 @@ from polyopt.errors import ToolchainError
 from polyopt.ir.source import ConstArg, Signature, Source
 from polyopt.ir.types import DType
 from polyopt.runtime import build
-from polyopt.runtime.build import Begun, Texts, library_key
+from polyopt.runtime.build import Begun, Texts, library_key, native_text
 from polyopt.runtime.foreign import ForeignKernel
-from polyopt.runtime.natives import native_text
 from polyopt.runtime.process import join
 from polyopt.runtime.results import Support
 from polyopt.runtime.store import Store

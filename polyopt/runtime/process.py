@@ -15,8 +15,7 @@ from contextlib import ExitStack
 
 from polyopt.ir.source import Source
 from polyopt.runtime import build
-from polyopt.runtime.build import Begun, Texts, library_key
-from polyopt.runtime.natives import native_text
+from polyopt.runtime.build import Begun, Texts, library_key, native_text
 from polyopt.runtime.store import Store
 from polyopt.runtime.toolchain import Compiler, Family
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from polyopt.schedule import fusible_products as fusible_products
     from polyopt.schedule import inplace as inplace
     from polyopt.schedule import large_parts as large_parts
+    from polyopt.schedule import liveness as liveness
     from polyopt.schedule import masked_terms as masked_terms
     from polyopt.schedule import powers as powers
     from polyopt.schedule import reciprocals as reciprocals
@@ -25,11 +26,9 @@ if TYPE_CHECKING:
     from polyopt.schedule import refusal as refusal
     from polyopt.schedule import regions as regions
     from polyopt.schedule import scales as scales
-    from polyopt.schedule import source_order as source_order
     from polyopt.schedule import speculation as speculation
     from polyopt.schedule import statement_groups as statement_groups
     from polyopt.schedule import table as table
-    from polyopt.schedule import transfers as transfers
     from polyopt.schedule.dependences import Dependence as Dependence
     from polyopt.schedule.dependences import DependenceKind as DependenceKind
     from polyopt.schedule.dependences import Dependences as Dependences

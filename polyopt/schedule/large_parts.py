@@ -16,6 +16,9 @@ from polyopt.ir.array import Array, Role
 from polyopt.ir.expr import Expr
 from polyopt.ir.program import Part, Program
 from polyopt.ir.scop import Scop, Statement
+from polyopt.schedule.dependences import dependences_of
+from polyopt.schedule.schedule import Schedule
+from polyopt.schedule.source import source_tree
 
 STATEMENTS, PAIRS = 100, 2000
 """More statements, or pairs of them that touch one array, are split."""
@@ -98,3 +101,8 @@ def _passing(nests: Nests, count: int, temporaries: set[str]) -> int:
         for some in (nests[:count], nests[count:])
     )
     return len(first & rest & temporaries)
+
+
+def schedule_in_source_order(scop: Scop) -> Schedule:
+    """Return the source's order as a schedule, without dependences or privatization."""
+    return Schedule(scop, dependences_of(scop), source_tree(scop))

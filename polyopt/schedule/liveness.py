@@ -11,8 +11,12 @@ from collections.abc import Iterator
 import islpy as isl
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.affine import coalesced
-from polyopt.ir.scop import AccessKind, Role, Scop
+from polyopt.ir.affine import coalesced, index_box
+from polyopt.ir.budget import optional
+from polyopt.ir.parameters import param_names
+from polyopt.ir.program import Program
+from polyopt.ir.scop import AccessKind, Array, Role, Scop
+from polyopt.ir.source import ArrayArg
 from polyopt.schedule.dependences import (
     Dependence,
     DependenceKind,
@@ -120,3 +124,39 @@ def _read_later(scop: Scop, tree: Tree, band: Band, array: str, flow: isl.UnionM
     _, inside = path_to(tree, scop, band.label)
     outside = scop.domain.subtract(inside)
     return not flow.intersect_domain(inside).intersect_range(outside).is_empty()
+
+
+BUDGET = 2_000_000  # isl operations
+
+
+def overwritten(program: Program) -> frozenset[str]:
+    """Return the arguments whose initial values a call never uses nor returns.
+
+    None for a program that may fault midway: elements not yet written must keep their values.
+    """
+    if not program.is_static or program.signature.faults:
+        return frozenset()
+    scop = program.scop
+    whole = {
+        argument.array
+        for argument in program.signature.arguments
+        if isinstance(argument, ArrayArg) and argument.part is None and not argument.before
+    }
+    found: set[str] = set()
+    with optional("what need not be copied to the device", BUDGET, part=0.1):
+        for one in live(scop):
+            array = scop.array(one.array)
+            if (
+                array.role is Role.INOUT
+                and array.name in whole
+                and _is_overwritten(scop, array, one)
+            ):
+                found.add(array.name)
+    return frozenset(found)
+
+
+def _is_overwritten(scop: Scop, array: Array, found: Live) -> bool:
+    if not (found.certain and found.needed.is_empty()):
+        return False
+    box = index_box(array.name, array.shape, param_names(scop.context))
+    return bool(box.intersect_params(scop.context).is_subset(found.left))

@@ -11,9 +11,8 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
-from polyopt.ir.atomic import NoUpdate, update_of
 from polyopt.ir.expr import loads
-from polyopt.ir.identity import is_exact
+from polyopt.ir.identity import NoUpdate, is_exact, update_of
 from polyopt.ir.scop import Scop, Statement
 from polyopt.schedule.tree import Band, Filter, Tree, children, statements_of, with_children
 from polyopt.transforms.written import Written

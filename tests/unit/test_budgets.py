@@ -14,7 +14,7 @@ from polyopt.ir.budget import Budget, checkpoint
 from polyopt.ir.interp import run_loops
 from polyopt.runtime import build as builder
 from polyopt.runtime import notices
-from polyopt.schedule.source_order import schedule_in_source_order
+from polyopt.schedule.large_parts import schedule_in_source_order
 from polyopt.targets import Options, seconds_to_compile
 from tests import scops
 

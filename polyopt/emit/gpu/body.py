@@ -23,7 +23,7 @@ from polyopt.emit.gpu.fragments import TilePrinter
 from polyopt.emit.gpu.loop_work import MOST_WORK, is_constant_from, trips_of, work_of
 from polyopt.emit.gpu.nests import Unbounded, thread_nest
 from polyopt.emit.gpu.printed import Constant, Printed, declared, joined, with_limits
-from polyopt.emit.gpu.private_copies import PrivateCopy, atomic_text
+from polyopt.emit.gpu.privatization import PrivateCopy, atomic_text
 from polyopt.emit.gpu.reduction_printer import ReductionPrinter
 from polyopt.emit.gpu.scan_printer import ScanPrinter
 from polyopt.emit.gpu.thread_iterators import IteratorValue, distribute_nest, iterator_value
@@ -34,7 +34,6 @@ from polyopt.emit.storage_scope import zero
 from polyopt.emit.wrapping import WIDTH
 from polyopt.errors import EmitError
 from polyopt.ir.array import Role
-from polyopt.ir.atomic import update_of
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -48,6 +47,7 @@ from polyopt.ir.expr import (
     sub,
     walk,
 )
+from polyopt.ir.identity import update_of
 from polyopt.ir.linear import normalize
 from polyopt.ir.loops import (
     AllocateArray,

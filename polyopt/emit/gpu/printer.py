@@ -21,7 +21,7 @@ from polyopt.emit.gpu.expressions import KernelPrinter
 from polyopt.emit.gpu.grid_printer import KernelFrame, make_frame, make_grid
 from polyopt.emit.gpu.half_conversions import with_shortcut
 from polyopt.emit.gpu.printed import with_limits
-from polyopt.emit.gpu.private_copies import private_copies_of
+from polyopt.emit.gpu.privatization import private_copies_of
 from polyopt.emit.gpu.scan_printer import ScanPrinter, lone_scan, part_count
 from polyopt.emit.helpers import Helper, definition
 from polyopt.emit.ranges import Ranges

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from polyopt.frontend.numpy import joining as joining
     from polyopt.frontend.numpy import regrouping as regrouping
     from polyopt.frontend.numpy import reshaping as reshaping
-    from polyopt.frontend.numpy import rows_and_columns as rows_and_columns
     from polyopt.frontend.numpy import selection as selection
     from polyopt.frontend.numpy import ufunc_calls as ufunc_calls
     from polyopt.frontend.numpy import ufuncs as ufuncs

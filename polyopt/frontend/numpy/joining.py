@@ -40,6 +40,7 @@ from polyopt.frontend.numpy.call_arguments import (
     size,
     tensor,
 )
+from polyopt.frontend.numpy.grids import GridPart, grid
 from polyopt.frontend.numpy.reductions import with_out
 from polyopt.frontend.numpy.reshaping import permuted
 from polyopt.frontend.numpy.ufuncs import UFUNCS
@@ -55,6 +56,7 @@ from polyopt.frontend.values.promote import common_dtype
 from polyopt.frontend.values.shapes import equate, is_single, shifted, stretched
 from polyopt.frontend.values.values import (
     Index,
+    Known,
     Sequence,
     Tensor,
     Value,
@@ -331,3 +333,27 @@ def _repeated(b: Builder, value: Tensor, along: int, count: Expr) -> Tensor:
     layers = remapped(value, tuple(apart), lambda i: (*i[: along + 1], *i[along + 2 :]))
     counts = [2 if d == along else 1 for d in range(value.rank)]
     return merge(layers, counts, tuple(shape))
+
+
+def rows_or_columns(
+    b: Builder, parts: list[Value | GridPart], columns: bool, loc: Loc | None
+) -> Tensor:
+    """Return `np.c_[parts]` with `columns`, else `np.r_[parts]`."""
+    name = "np.c_" if columns else "np.r_"
+    found: list[Tensor] = []
+    for part in parts:
+        if isinstance(part, GridPart):
+            made = grid(b, [part], False, loc)
+            assert isinstance(made, Tensor)
+            found.append(made)
+            continue
+        if isinstance(part, Known) and isinstance(part.value, str):
+            refuse("PO0151", f"{name} with a text", loc, "use np.concatenate with an axis")
+        found.append(forced(b, tensor(b, part, loc)))
+    wide = [_column(part) if columns else at_least_vector(part) for part in found]
+    return joined(b, wide, wide[0].rank - 1 if columns else 0, Arguments(name, (), {}, loc))
+
+
+def _column(value: Tensor) -> Tensor:
+    value = at_least_vector(value)
+    return with_unit_axes(value, (1,)) if value.rank == 1 else value

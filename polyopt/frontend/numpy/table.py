@@ -141,11 +141,11 @@ GROUPS: tuple[Group, ...] = (
     Group("creation", _COMPILED, {
         "numpy.creation": """zeros ones empty full zeros_like ones_like empty_like full_like eye
             identity copy ascontiguousarray=contiguous asfortranarray=contiguous astype ndarray""",
+        "numpy.arrays": "array asarray asanyarray=asarray",
         "numpy.grids": "arange linspace indices meshgrid",
         "library.signals": "logspace geomspace hanning hamming blackman bartlett",
         "library.movement": "tri",
         "library.calculus": "vander",
-        "numpy.arrays": "array asarray asanyarray=asarray",
         "library.calls": "fromfunction apply_along_axis",
         "library.spectra": "fft.fftfreq fft.rfftfreq",
     }, "`arange` of integers, or of real numbers known while compiling; `mgrid` and `ogrid` too"),
@@ -157,13 +157,13 @@ GROUPS: tuple[Group, ...] = (
     }, "known counts of parts; `repeat` by numbers and by arrays of them; `pad` with constants, "
        "edge, wrap, reflect, symmetric"),
     Group("moved and turned", _COMPILED, {
-        "numpy.reshaping": "transpose swapaxes expand_dims squeeze flip broadcast_to",
+        "numpy.reshaping": """transpose swapaxes expand_dims squeeze flip broadcast_to
+            lib.stride_tricks.sliding_window_view""",
         "numpy.axes": "moveaxis broadcast_arrays atleast_1d atleast_2d atleast_3d",
         "numpy.regrouping": "reshape ravel",
         "library.movement": "rot90 rollaxis flipud fliplr matrix_transpose linalg.matrix_transpose",
         "numpy.joining": "roll",
         "library.spectra": "fft.fftshift fft.ifftshift",
-        "numpy.windows": "lib.stride_tricks.sliding_window_view",
     }, "views where NumPy has views"),
     Group("diagonals and triangles", _COMPILED, {
         "numpy.diagonals": "diag diagonal tril triu fill_diagonal",

@@ -263,7 +263,7 @@ def _subscript(b: Builder, frame: Frame, node: ast.Subscript) -> Value:
                 return as_value(part)
             return item_of(base, as_value(lists.cut_out(b, part, parts)))
         case Known(value=known) if known is np.r_ or known is np.c_:
-            return frontend.numpy.rows_and_columns.rows_or_columns(
+            return frontend.numpy.joining.rows_or_columns(
                 b, _joined_parts(b, frame, node.slice), known is np.c_, loc
             )
         case Known(value=known) if known is np.mgrid or known is np.ogrid:

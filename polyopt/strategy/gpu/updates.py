@@ -6,9 +6,8 @@ loops on the grid and across threads.  Sums of floats keep their order, which at
 
 from __future__ import annotations
 
-from polyopt.ir.atomic import NoUpdate, update_of
 from polyopt.ir.budget import optional
-from polyopt.ir.identity import is_exact
+from polyopt.ir.identity import NoUpdate, is_exact, update_of
 from polyopt.ir.scop import Statement
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import Leaf, bands, find_band, fresh_label, path_to, statements_of

@@ -15,9 +15,8 @@ from polyopt import pipeline
 from polyopt.building import compile_stages
 from polyopt.emit import emit_c, rerolling
 from polyopt.emit.banner import Edition, plain
-from polyopt.emit.display_names import local_names
 from polyopt.emit.edition import source_comment
-from polyopt.emit.frame import readable_identifier
+from polyopt.emit.frame import local_names, readable_identifier
 from polyopt.emit.runs import TEXT, filled
 from polyopt.emit.sharing import shared_nests
 from polyopt.emit.text import emit_for_readers

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from polyopt.runtime.natives import NATIVE
+from polyopt.runtime.build import NATIVE
 from polyopt.runtime.store import open_store
 from polyopt.runtime.toolchain import Family, environment, find_compiler
 

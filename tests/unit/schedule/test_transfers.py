@@ -10,7 +10,7 @@ import pytest
 import polyopt as po
 from polyopt.frontend import build
 from polyopt.frontend.syntax.type_inference import infer_types
-from polyopt.schedule.transfers import overwritten
+from polyopt.schedule.liveness import overwritten
 
 MATRIX, VECTOR = po.f64["N,M"], po.i64["N"]
 
