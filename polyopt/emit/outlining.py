@@ -298,6 +298,8 @@ def question(emitter: BodyEmitter, loop: For | While) -> list[Code]:
 def _is_pieced(emitter: BodyEmitter, loop: For) -> bool:
     if emitter.is_parallel and (not emitter.left or leaves_early(loop.body)):
         return False
+    if emitter.printer.part is not None or emitter.printer.streams:
+        return False  # a function of its own would not know the lanes and streams around it
     is_inner = emitter.is_repeated or emitter.is_parallel
     return has_pieces(loop) if is_inner else is_long(loop)
 

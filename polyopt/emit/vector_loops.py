@@ -100,14 +100,17 @@ def _starts(emitter: BodyEmitter, loop: For, body: Body, lower: Expr) -> tuple[s
     And conditions of nontemporal stores by array: they must be aligned alike.
     """
     targets: dict[str, list[Load | VectorLoad]] = {}
+    first_of = {loop.iter: lower}
     for node in all_nodes(body):
+        if isinstance(node, For):  # loops inside, which an address before them cannot name
+            first_of[node.iter] = substitute(node.lower, first_of)
         if isinstance(node, Assign):
             targets.setdefault(node.target.array, []).append(node.target)
     told = {name: emitter.printer.text(symbol) for name, symbol in loop.streams}
     phases: dict[str, list[str]] = {}
     for array, rows in targets.items():
         for target in rows:
-            start = tuple(normalize(substitute(i, {loop.iter: lower})) for i in target.index)
+            start = tuple(normalize(substitute(i, first_of)) for i in target.index)
             phase = emitter.printer.helper(Helper(HelperKind.PHASE, target.dtype, loop.lanes))
             text = f"{phase}({emitter.printer.address(array, start)})"
             phases.setdefault(array, []).append(text)

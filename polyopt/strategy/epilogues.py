@@ -48,16 +48,22 @@ def _with_prologue(
     schedule: Schedule, label: str, tile: str, batch: int, block: tuple[Size, ...]
 ) -> _Joint | None:
     """Return the schedule with the nest before, which initializes results, in the same blocks."""
-    before = next((one for one, two in adjacent(schedule.tree) if two == label), None)
-    if before is None or not _is_elementwise(schedule, before, batch):
-        return None
-    if not written_in(schedule, before) & written_in(schedule, label):
+    before = prologue_of(schedule, label, batch)
+    if before is None:
         return None
     steps: list[Transform] = [Fuse(before, label, batch)] if batch else []
     inner = f"{before}.inner" if batch else before
     steps += [Tile(inner, block), Fuse(f"{inner}.tile", tile, 2)]
     outer = before if batch else f"{inner}.tile"
     return _fused(schedule, steps, outer, f"{inner}.tile", batch)
+
+
+def prologue_of(schedule: Schedule, label: str, batch: int) -> str | None:
+    """Return the nest before `label` that initializes its results, or None."""
+    before = next((one for one, two in adjacent(schedule.tree) if two == label), None)
+    if before is None or not _is_elementwise(schedule, before, batch):
+        return None
+    return before if written_in(schedule, before) & written_in(schedule, label) else None
 
 
 def _with_epilogue(

@@ -1,6 +1,7 @@
-"""Give contractions with few rows or one column a version of their own.
+"""Give contractions with few rows or few columns a version of their own.
 
-In: a schedule whose nests are still apart; a contraction with few rows or one column.
+In: a schedule whose nests are still apart; a contraction with few rows, with one column, or with
+fewer columns than a vector has lanes whose rows lie next to each other in the other operand.
 Out: the schedule with a version for the sizes for which all of its contractions are narrow; the
 contraction with its sums jammed: each operand passes by once, because what is packed or held in
 registers would not be used again.
@@ -8,7 +9,7 @@ registers would not be used again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import islpy as isl
 
@@ -28,12 +29,22 @@ from polyopt.schedule.tree import (
     path_to,
 )
 from polyopt.strategy.contraction import Roles, find_roles
+from polyopt.strategy.epilogues import prologue_of
 from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.short_loop_unrolling import most_iterations
 from polyopt.strategy.strides import Stride, loop_moves
 from polyopt.strategy.sums import Sum, find_sum, other_loops, strip_of, tile_steps
 from polyopt.strategy.tiling import outer_bands
-from polyopt.transforms import Bound, Cut, Parallelize, Version
+from polyopt.transforms import (
+    Bound,
+    Cut,
+    Fuse,
+    Interchange,
+    Parallelize,
+    Tile,
+    Vectorize,
+    Version,
+)
 from polyopt.transforms.amount import Amount
 
 MOST = 4  # statements: a contraction, what begins it and what uses its results
@@ -55,17 +66,23 @@ def add_versions(schedule: Schedule, machine: Machine) -> Schedule:
     bounds: tuple[Bound, ...] = ()
     if found and not any(narrow_contraction(schedule, label, machine) for label in found):
         with optional("versions of contractions", QUOTA):
-            bounds = tuple(_bounds(schedule, found, few_rows(machine)))
+            bounds = tuple(_bounds(schedule, found, machine))
     return (schedule.attempt(Version(bounds)) if bounds else None) or schedule
 
 
 def narrow_contraction(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
     """Return `schedule` with a contraction that has few rows or one column jammed, or None."""
     positions = range(len(find_band(schedule.tree, label).members))
-    if find_roles(schedule, label) is None:
+    roles = find_roles(schedule, label)
+    if roles is None:
         return None
     lengths = {p: most_iterations(schedule, label, p) for p in positions}
     short = {p: length for p, length in lengths.items() if length is not None}
+    most = _most_columns(schedule, label, machine)
+    if short.get(roles.column, most + 1) <= most:
+        found = _across(schedule, label, roles)
+        if found is not None:
+            return _few_columns(schedule, label, found, machine)
     found = _narrow(schedule, label, short, few_rows(machine)) if short else None
     if found is None:
         return None
@@ -74,16 +91,52 @@ def narrow_contraction(schedule: Schedule, label: str, machine: Machine) -> Sche
     return _one_column(schedule, label, found)
 
 
-def _bounds(schedule: Schedule, found: Mapping[str, Roles], few: int) -> Iterator[Bound]:
-    """Yield the bounds, that of one column first."""
+def _bounds(schedule: Schedule, found: Mapping[str, Roles], machine: Machine) -> Iterator[Bound]:
+    """Yield the bounds, that of columns first where their lanes do not run across rows."""
     columns = {label: roles.column for label, roles in found.items()}
     rows = {label: roles.row for label, roles in found.items()}
-    for narrow, wide, most in ((columns, rows, 1), (rows, columns, few)):
+    few = few_rows(machine)
+    across = all(_across(schedule, label, roles) for label, roles in found.items())
+    most_columns = min(_most_columns(schedule, label, machine) for label in found) if across else 1
+    bounds = [(columns, rows, most_columns), (rows, columns, few)]
+    for narrow, wide, most in reversed(bounds) if across else bounds:
         extent = _extent(schedule, narrow)
         if extent is None or extent == _extent(schedule, wide):
             continue
-        if all(_narrow(schedule, label, {p: most}, few) for label, p in narrow.items()):
+        is_across = across and narrow is columns
+        if is_across or all(
+            _narrow(schedule, label, {p: most}, few) for label, p in narrow.items()
+        ):
             yield Bound(Amount(extent), most)
+
+
+def _most_columns(schedule: Schedule, label: str, machine: Machine) -> int:
+    """Return the most columns for which lanes run across rows: vectors of columns are not full."""
+    statement = only_statement(schedule.tree, schedule.scop, label)
+    assert statement is not None
+    element = schedule.scop.array(statement.target.array).dtype.size
+    return max(1, machine.vector_bytes // element - 1)
+
+
+def _across(schedule: Schedule, label: str, roles: Roles) -> Sum | None:
+    """Return the sums of a contraction whose lanes may run across rows, or None.
+
+    Rows lie next to each other in the operand that they do not share, its terms do not.
+    """
+    statement = only_statement(schedule.tree, schedule.scop, label)
+    assert statement is not None
+    moves = loop_moves(schedule, label, statement)
+    if len(moves) != 3 or not statement.is_reassociable:
+        return None
+    row, column, depth = moves[roles.row], moves[roles.column], moves[roles.depth]
+    own = {ref for ref, step in row.items() if step is not Stride.INVARIANT} - {statement.write.ref}
+    fits = own and all(
+        row[ref] is Stride.CONTIGUOUS
+        and column[ref] is Stride.INVARIANT
+        and depth[ref] is Stride.STRIDED
+        for ref in own
+    )
+    return Sum(roles.row, roles.depth, True, True) if fits else None
 
 
 def _extent(schedule: Schedule, positions: Mapping[str, int]) -> Expr | None:
@@ -121,9 +174,59 @@ def _few_rows(schedule: Schedule, label: str, found: Sum, machine: Machine) -> S
     strip = strip_of(schedule, label, machine)
     steps: list[Transform] = [
         *order_steps(label, band, (found.sums, found.terms, *others)),
-        *tile_steps(label, found, strip, len(others)),
+        Tile(label, (strip,)),
+        *tile_steps(f"{label}.point", found, strip, len(others)),
     ]
-    return schedule.attempt(*steps, Parallelize(f"{label}.tile[0]")) or schedule.attempt(*steps)
+    before = prologue_of(schedule, label, 0)
+    if before is not None:
+        turn = Interchange(f"{before}[0]", f"{before}[1]")
+        joint = _in_strips(schedule, label, steps, before, strip, (turn,))
+        if joint is not None:
+            tile = f"{before}.tile"
+            return joint.attempt(Parallelize(f"{tile}[0]")) or joint
+    tile = f"{label}.tile[0]"
+    return schedule.attempt(*steps, Parallelize(tile)) or schedule.attempt(*steps)
+
+
+def _in_strips(
+    schedule: Schedule,
+    label: str,
+    steps: Sequence[Transform],
+    before: str,
+    strip: int,
+    first: Sequence[Transform],
+) -> Schedule | None:
+    """Return `schedule` with the nest `before`, after the steps `first`, in the strips of sums."""
+    point = f"{before}.point"
+    lanes = (Interchange(f"{point}[0]", f"{point}[1]"), Vectorize(f"{point}[1]"))
+    fused = (Tile(before, (strip,)), Fuse(f"{before}.tile", f"{label}.tile", 1))
+    return schedule.attempt(*steps, *first, *fused, *lanes)
+
+
+def _few_columns(schedule: Schedule, label: str, found: Sum, machine: Machine) -> Schedule | None:
+    """Return `schedule` with columns inside strips of rows and a few terms.
+
+    Results of a strip are in a transposed copy, so that those of neighbouring rows are contiguous;
+    the nest that initializes them does so in the copy.
+    """
+    band = find_band(schedule.tree, label)
+    others = other_loops(schedule, label, found)
+    statement = only_statement(schedule.tree, schedule.scop, label)
+    assert statement is not None
+    strip = strip_of(schedule, label, machine)
+    target = schedule.scop.array(statement.target.array)
+    steps: list[Transform] = [
+        *order_steps(label, band, (found.sums, found.terms, *others)),
+        Tile(label, (strip,)),
+        *tile_steps(f"{label}.point", found, strip, len(others)),
+    ]
+    before = prologue_of(schedule, label, 0)
+    joint = None if before is None else _in_strips(schedule, label, steps, before, strip, ())
+    tile = f"{label}.tile" if joint is None else f"{before}.tile"
+    tiled = joint or schedule.attempt(*steps)
+    transposed = tuple(map(transforms.Dimension, (*range(1, len(target.shape)), 0)))
+    copy = transforms.Pack(target.name, f"{tile}[0]", transposed)
+    return tiled and (tiled.attempt(copy, Parallelize(f"{tile}[0]")) or tiled.attempt(copy))
 
 
 def _one_column(schedule: Schedule, label: str, found: Sum) -> Schedule | None:

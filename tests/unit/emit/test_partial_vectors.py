@@ -7,14 +7,18 @@ import re
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import polyopt as po
 from polyopt.emit.helpers import definition
 from polyopt.emit.helpers.helper import Helper, HelperKind
 from polyopt.emit.helpers.intrinsics import intrinsics
 from polyopt.ir.types import DType
 from polyopt.runtime.toolchain import LEVELS, listed_features
 from tests.conftest import compiler
+
+# ruff: noqa: F821, UP037 - sizes are named by strings
 
 VECTORS = tuple(
     (dtype, lanes)
@@ -112,3 +116,19 @@ def test_partial_vectors_touch_their_lanes_alone(level: str, tmp_path: Path) -> 
     flags = ["-std=c11", "-O2", f"-march={level}", "-Wno-psabi", "-shared", "-fPIC"]
     subprocess.run([cc, *flags, "check.c", "-o", str(library)], cwd=tmp_path, check=True)
     assert ctypes.CDLL(str(library)).check() == 0
+
+
+@po.kernel(schedule="vectorize(L0[0])")
+def doubled(D: po.f64["M,N"], A: po.f64["M,N"]):
+    for i in range(D.shape[1]):
+        for j in range(D.shape[0]):
+            D[j, i] = A[j, i] * 2.0
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("shape", [(5, 300), (3, 7), (0, 9)])
+def test_loops_inside_of_vectors(shape):
+    """Alignment, streams and lanes are those of the vectors around a loop."""
+    A, D = np.random.default_rng(0).random(shape), np.zeros(shape)
+    doubled(D, A)
+    assert np.array_equal(D, 2 * A)

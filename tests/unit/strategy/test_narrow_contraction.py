@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.ir.expr import integer
 from polyopt.ir.loops import LoopKind
 from polyopt.machine import Machine
 from polyopt.model.contraction import few_rows
@@ -19,6 +20,7 @@ from tests.reading import read
 from tests.unit.strategy.test_contraction import BATCH, MATVEC, NN, NT, TN, product
 
 SMALL = Machine(vector_bytes=8, vector_registers=8, l1=128, l2=512)
+WIDE = Machine(vector_bytes=32, vector_registers=16, l1=1024, l2=8192)
 
 
 def labels(schedule):
@@ -32,11 +34,35 @@ def test_machines():
 
 
 @pytest.mark.parametrize(
-    ("case", "bounds"), [(NN, "M <= 1, N <= 16"), (TN, "N <= 16"), (NT, "M <= 1, N <= 16")]
+    ("case", "machine", "bounds"),
+    [
+        (NN, SMALL, "M <= 1, N <= 16"),
+        (TN, SMALL, "N <= 16, M <= 1"),
+        (NT, SMALL, "M <= 1, N <= 16"),
+        (TN, WIDE, "N <= 16, M <= 3"),
+        (NN, WIDE, "M <= 1, N <= 16"),
+    ],
 )
-def test_versions(case, bounds):
-    schedule = add_versions(source_schedule(product(*case)), SMALL)
+def test_versions(case, machine, bounds):
+    """Lanes run across rows that lie next to each other where columns do not fill a vector."""
+    schedule = add_versions(source_schedule(product(*case)), machine)
     assert schedule.text.endswith(f"version({bounds})")
+
+
+def test_few_columns():
+    """Results of a strip are in a transposed copy, for which nothing is copied in."""
+    begun = read(
+        "for i in range(N):\n    for j in range(M):\n        C[i, j] = 0.0\n"
+        "for i in range(N):\n    for j in range(M):\n        for k in range(K):\n"
+        "            C[i, j] += A[k, i] * B[k, j]",
+        "C[N, M]; A[K, N]; B[K, M]",
+        "N M K",
+    )
+    schedule = auto_schedule(begun, WIDE)
+    (copied,) = [a for a in schedule.scop.arrays if a.name == "C_pack"]
+    assert copied.shape[-2:] == (integer(3), integer(64))
+    assert not [s for s in schedule.scop.statements if s.name.startswith("C_in")]
+    assert [s for s in schedule.scop.statements if s.name.startswith("C_out")]
 
 
 @pytest.mark.parametrize("case", [NN, TN, NT])
@@ -100,7 +126,7 @@ def test_sizes_on_both_sides(form, dtype):
     kernel = po.kernel(source, threads=2)
     rng = np.random.default_rng(7)
     for n in (0, 1, 2, 5, 6, 16, 17, 70):
-        for m in (0, 1, 2, 9, 70):
+        for m in (0, 1, 2, 7, 9, 70):
             for k in (0, 1, 7, 8, 9, 33):
                 A = rng.random((k, n) if form == "A.T @ B" else (n, k)).astype(dtype)
                 B = rng.random((m, k) if form == "A @ B.T" else (k, m)).astype(dtype)
