@@ -46,6 +46,7 @@ ENTRIES: dict[str, tuple[_Entry, ...]] = {
     "fusion": (("rules", "fuse_nests", _same),),
     "fusion_interchange": (("rules", "fuse_interchanged", _same),),
     "loop_privatization": (("loop_privatization", "privatize_loops", _same),),
+    "mirrored_sums": (("mirrored_sums", "mirror_sums", _same),),
     "narrow_contraction": (("rules", "add_versions", _nothing),),
     "online_sums": (("online_sums", "carry_sums", _same),),
     "order": (("rules", "contiguous_innermost", _nothing),),

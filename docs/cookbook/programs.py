@@ -106,6 +106,10 @@ def blur(A: po.f64["N,M"], B: po.f64["N,M"]):
             B[i, j] = T[i - 1, j] + T[i, j]
 
 
+def gram(A: po.f64["N,M"]):
+    return A.T @ A
+
+
 def mirror(A: po.f64["N,M"], B: po.f64["N,M"]):
     T = np.empty((A.shape[0], A.shape[1]))
     for i in range(A.shape[0]):

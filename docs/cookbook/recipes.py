@@ -145,6 +145,12 @@ RECIPES = (
         "where no library is linked.",
         sizes={"N": 4, "M": 4, "K": 2}, fp="reassociate",
     ),
+    Recipe(
+        "mirror(S1, 3)", p.gram,
+        "Compute a symmetric result for the tiles on and below the diagonal alone, and copy them "
+        "to those above.",
+        sizes={"N": 2, "M": 8},
+    ),
     _row(
         "move(L1, L0)", p.lines,
         "Run a nest directly before another one: two nests that are to be fused become "

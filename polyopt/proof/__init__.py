@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from polyopt.proof import dataflow as dataflow
     from polyopt.proof import exposed_reads as exposed_reads
     from polyopt.proof import matrix as matrix
+    from polyopt.proof import mirroring as mirroring
     from polyopt.proof import regrouping as regrouping
     from polyopt.proof import rescaling as rescaling
     from polyopt.proof import sequence as sequence

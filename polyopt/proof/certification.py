@@ -73,11 +73,18 @@ def certify(program: Program, function: LoopFunction) -> Certificate:
     """Return the certificate of `function` as an implementation of `program`."""
     claims: list[Claim] = []
     for law in function.laws:
-        claims.append(proof.rescaling.check_rescaled(program, law))
+        claims.append(_check_law(program, law))
         program = law
     if all(claim.verdict is Verdict.PROVEN for claim in claims):
         claims += _claims(program, function)
     return Certificate(function.name, tuple(claims))
+
+
+def _check_law(program: Program, law: Program) -> Claim:
+    """Return the claim that a program computes what the one before does, by a law of arithmetic."""
+    if proof.mirroring.is_mirrored(program, law):
+        return proof.mirroring.check_mirrored(program, law)
+    return proof.rescaling.check_rescaled(program, law)
 
 
 def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:

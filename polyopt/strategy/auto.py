@@ -91,6 +91,15 @@ def has_maxima(scop: Scop) -> bool:
     return any(rule is not None and rule.op is BinaryOp.MAX for rule in rules)
 
 
+def _mirrored(source: Schedule, machine: Machine) -> Schedule:
+    """Return `source` with one triangle of symmetric sums, if a statement has a matrix of sums."""
+    sums = (s for s in source.scop.statements if s.reduction is not None)
+    if not any(len(s.iters) > len(s.target.index) > 1 for s in sums):
+        return source
+    mirror = strategy.mirrored_sums.mirror_sums
+    return within_budget("mirrored sums", source, lambda s: mirror(s, machine))
+
+
 def _candidates(source: Schedule, machine: Machine, *, split: bool = True) -> Iterator[Schedule]:
     """Yield candidate schedules, best first, each made on demand."""
     carried = source
@@ -99,6 +108,7 @@ def _candidates(source: Schedule, machine: Machine, *, split: bool = True) -> It
         carried = within_budget("carried sums", source, lambda s: carry(s, machine))
     if carried is not source:
         yield _beside(carried, source, machine, split=split)
+    source = _mirrored(source, machine)
     affine = Affine(Fusion.MIN)
     start = within_budget(str(affine), source, lambda s: s.attempt(affine) or s)
     found = _sketch(start, machine)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from polyopt.transforms.layout import Part as Part
     from polyopt.transforms.layout import read_dimension as read_dimension
     from polyopt.transforms.library import Library as Library
+    from polyopt.transforms.mirror import Mirror as Mirror
     from polyopt.transforms.move import Move as Move
     from polyopt.transforms.online import Online as Online
     from polyopt.transforms.overlap import Overlap as Overlap

@@ -95,6 +95,7 @@ STEPS: dict[str, Step] = {
     "interchange": Step("interchange(i, j)", "interchange.Interchange"),
     "layout": Step("layout(T, 1, 0)", "layout.LayOut"),
     "library": Step("library(S1)", "library.Library"),
+    "mirror": Step("mirror(S1, 24)", "mirror.Mirror"),
     "move": Step("move(L0, L3)", "move.Move"),
     "online": Step("online(S3, 128, 256)", "online.Online"),
     "overlap": Step("overlap(t, 2, 32, 32)", "overlap.Overlap"),

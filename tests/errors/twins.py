@@ -205,6 +205,7 @@ TWINS: dict[str, Edits] = {
                            "    return w / np.sum(w, axis=1, keepdims=True)"),),
     "PO0349_not_below": (("2.0 * x - np", "x - np"),),
     "PO0350_squares": (("np.sum(w * w, axis=1)", "np.sum(w, axis=1)"),),
+    "PO0352_two_arrays": (("X.T @ Y", "X.T @ X"),),
     "PO0351_shared_nest": (("fuse(L4, L5, 1); ", ""),),
     "PO0411_opencl": (('target="opencl"', 'target="cuda"'),),
     "PO0640_export_of_a_device": (("target=po.Target.CUDA", ""),),

@@ -62,6 +62,23 @@ def filled(W: po.f64["K,M"], x: po.f64["A,B,K"], y: po.f64["A,B,M"]):
                 y[a, b, m] = row[m] * row[m] - y[a, b, m]
 
 
+def similarity(E: po.f32["V,D"]):
+    return np.exp(E @ E.T / np.sqrt(np.float32(E.shape[1])))
+
+
+def channel_moments(Z: po.f64["T,B,K"]):
+    return Z.transpose(1, 2, 0) @ Z.transpose(1, 0, 2)
+
+
+def normal_matrix(A: po.f64["N,M"], w: po.f64["N"], H: po.f64["M,M"]):
+    for i in range(H.shape[0]):
+        for j in range(H.shape[1]):
+            H[i, j] = 0.0
+            for n in range(A.shape[0]):
+                H[i, j] += w[n] * (A[n, i] * A[n, j])
+            H[i, j] /= 2.0
+
+
 def back_substituted(L: po.f64["N,N"], A: po.f64["N,M"]):
     for i in range(A.shape[0]):
         A[i] = A[i] - L[i, :i] @ A[:i]
@@ -128,6 +145,9 @@ PROGRAMS = (
     HeldOut(recalled, ("online_sums",), {"A": 37, "M": 53, "D": 19, "E": 23}),
     HeldOut(softened, ("online_sums",), {"B": 3, "N": 21, "K": 25, "M": 39, "P": 17}),
     HeldOut(expected, ("online_sums",), {"N": 41, "D": 17, "K": 51}),
+    HeldOut(similarity, ("mirrored_sums",), {"V": 61, "D": 19}),
+    HeldOut(channel_moments, ("mirrored_sums",), {"T": 23, "B": 3, "K": 37}),
+    HeldOut(normal_matrix, ("mirrored_sums",), {"N": 29, "M": 53}),
     HeldOut(one_batch, ("contraction", "narrow_contraction"), {"B": 4, "D": 43, "E": 57}),
     HeldOut(projected, ("narrow_contraction",), {"D": 23, "P": 91}),
     HeldOut(updated, ("contraction", "narrow_contraction"), {"N": 35, "M": 47, "R": 3}),

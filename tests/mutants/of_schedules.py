@@ -15,10 +15,11 @@ import islpy as isl
 
 from polyopt.errors import BudgetError
 from polyopt.ir.affine import quota
-from polyopt.ir.expr import Binary, BinaryOp
+from polyopt.ir.expr import Binary, BinaryOp, integer
 from polyopt.ir.loops import LoopKind
 from polyopt.schedule import dependences, legality
 from polyopt.schedule.dependences import DependenceKind
+from polyopt.transforms import mirror
 from tests.mutants.case import Case
 from tests.mutants.layers import Layer
 from tests.mutants.mutant import Mutant
@@ -55,6 +56,12 @@ def _near(original: Any, source: Any, target: Any, before: Any) -> Any:
 
 def _one_statement(original: Any, source: Any, target: Any, before: Any) -> Any:
     return original(source, target, before) if source is target else []
+
+
+def _any_terms(original: Any, expr: Any) -> Any:
+    """Take all terms for the same."""
+    del original, expr
+    return integer(0)
 
 
 def _any_sum(original: Any, source: Any, target: Any, first: Any, second: Any) -> bool:
@@ -185,5 +192,18 @@ MUTANTS: tuple[Mutant, ...] = (
         (Layer.LINT, *PAIRS),
         NEXT,
         seen=((Layer.LINT, _uses_count),),
+    ),
+    Mutant(
+        47,
+        "any terms count as symmetric",
+        (Change(mirror, "_ordered", _any_terms),),
+        (Layer.PROOF, Layer.ENUMERATION, Layer.TEXT, Layer.RUN),
+        Case(
+            "for i in range(N):\n  for j in range(N):\n    C[i, j] = 0.0\n"
+            "for i in range(N):\n  for j in range(N):\n    for k in range(N):\n"
+            "      C[i, j] += A[i, k] * B[k, j]",
+            "C[N, N]; A[N, N]; B[N, N]",
+            "mirror(S1, 2)",
+        ),
     ),
 )

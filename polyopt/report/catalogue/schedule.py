@@ -216,4 +216,9 @@ SCHEDULE: dict[str, Entry] = {
         "fuse(L4, L5, 1); tile(L4, 4); online(S1, 64, 64), where L5 reads the sums",
         "take the step before others: it distributes nests as they are written",
     ),
+    "PO0352": Entry(
+        "results are not those of a symmetric sum that begins with a constant",
+        "mirror(S1, 24) on `X.T @ Y`",
+        "name a sum whose terms two subscripts may exchange, such as `X.T @ X`, before other steps",
+    ),
 }
