@@ -82,7 +82,7 @@ def build_program(target: Target, types: tuple[ArgType, ...], sizes: Mapping[str
 
 def _with_extents(found: Prepared, sizes: Mapping[str, int]) -> tuple[ArgType, ...]:
     """Return the types with the extents that a call of these sizes has."""
-    from polyopt.frontend.syntax.argtypes import ArrayType
+    from polyopt.frontend.syntax.annotations import ArrayType
     from polyopt.ir.integers import evaluate
     from polyopt.ir.source import ArrayArg
     from polyopt.sizing import choose_sizes

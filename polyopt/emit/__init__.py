@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from polyopt.emit import sharing as sharing
     from polyopt.emit import tidying as tidying
     from polyopt.emit import vector_loops as vector_loops
+    from polyopt.emit import vector_sums as vector_sums
     from polyopt.emit.c import emit_c as emit_c
     from polyopt.emit.gpu import device_loops as device_loops
     from polyopt.emit.passes import optimize_loops as optimize_loops

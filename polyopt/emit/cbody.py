@@ -283,12 +283,8 @@ class BodyEmitter:
                 ranges = inner.printer.ranges.inside(shared)
                 inner = replace(inner, printer=replace(inner.printer, ranges=ranges))
             return self._parallel(loop, replace(inner, is_parallel=True))
-        if loop.lanes > 1:
-            return (
-                emit.vector_loops.vector_loop(self, loop)
-                if loop.kind is LoopKind.VECTOR
-                else inner._across_rows(loop)
-            )
+        if loop.lanes > 1 and loop.kind is not LoopKind.VECTOR:
+            return inner._across_rows(loop)
         if loop.kind is LoopKind.VECTOR:  # OpenMP has no threads inside lanes
             inner = replace(inner, is_parallel=True, left="")
         match loop.kind:
@@ -307,7 +303,10 @@ class BodyEmitter:
         return outlining.serial_loop(self, loop, inner)
 
     def _in_lanes(self, loop: For, inner: BodyEmitter) -> list[Code]:
-        """Print a loop that the compiler vectorizes."""
+        """Print a loop on registers, or one that the compiler vectorizes."""
+        if loop.lanes > 1:
+            sums, others = emit.vector_sums.vector_sums, emit.vector_loops.vector_loop
+            return sums(self, loop) if loop.reductions else others(self, loop)
         if loop.streams and not loop.reductions:
             return self._in_strips(loop, inner)
         flags = nan_flags(loop, self._fresh)
@@ -334,12 +333,12 @@ class BodyEmitter:
         begins: list[str] = []
         upper = self.bound(loop.upper, f"{self.name(loop.iter)}_hi", begins)
         printer = emit.register_transpose.TransposePrinter(
-            loop, found, self.printer, self._body_with, self.own
+            loop, found, self.printer, self.body_with, self.own
         )
         bounds = self.printer.text(loop.lower), self.printer.text(upper)
         return [printer.loops(self.name(loop.iter), bounds, begins)]
 
-    def _body_with(self, body: Body, names: dict[str, str]) -> list[Code]:
+    def body_with(self, body: Body, names: dict[str, str]) -> list[Code]:
         """Return the statements of `body`, in which some names stand for other texts."""
         printer = replace(self.printer, names={**self.printer.names, **names})
         frame = replace(self.frame, names={**self.frame.names, **names})

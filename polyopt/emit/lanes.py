@@ -41,6 +41,7 @@ from polyopt.ir.loops import (
     LoopKind,
     Node,
     SetLocal,
+    vectors_of_sums,
 )
 from polyopt.ir.nodes import all_nodes
 from polyopt.ir.scop import Array
@@ -105,6 +106,22 @@ def vectorized(
         raise NotVector
     own |= frozenset(node.name for node in all_nodes(loop.body) if isinstance(node, Declare))
     return _Vectorizer(loop.iter, lanes, dtype, rows, own, choices).body(loop.body)
+
+
+def sums_in_vectors(loop: For, rows: frozenset[str]) -> Body:
+    """Return the body of a loop that only adds to sums, for vectors of `lanes` elements.
+
+    Raises `NotVector`: one does more, a sum is of other numbers than floats, or there are so many
+    sums that their additions overlap in any case.
+    """
+    sums = frozenset(symbol.name for _, symbol in loop.reductions)
+    for node in loop.body:
+        is_update = isinstance(node, SetLocal) and node.name in sums and node.dtype.is_float
+        if not (is_update or isinstance(node, Declare)):
+            raise NotVector
+    if vectors_of_sums(loop) < 2 or any(op is not BinaryOp.ADD for op, _ in loop.reductions):
+        raise NotVector
+    return vectorized(loop, loop.lanes, rows, sums)
 
 
 def is_contiguous(loop: For, rows: frozenset[str]) -> bool:

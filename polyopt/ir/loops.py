@@ -141,6 +141,16 @@ class For:
         return self if annotations == self.annotations else replace(self, annotations=annotations)
 
 
+def vectors_of_sums(loop: For) -> int:
+    """Return how many vectors each sum of a loop on explicit vectors has.
+
+    An addition takes as long as four others take to begin.
+    """
+    if loop.lanes == 1 or not loop.reductions:
+        return 1
+    return {1: 4, 2: 2, 3: 2}.get(len(loop.reductions), 1)
+
+
 @dataclass(frozen=True, slots=True)
 class If:
     """`if condition: then else: otherwise`."""

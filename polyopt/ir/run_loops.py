@@ -47,6 +47,7 @@ from polyopt.ir.loops import (
     Node,
     SetLocal,
     While,
+    vectors_of_sums,
 )
 from polyopt.ir.nodes import all_nodes
 from polyopt.ir.showing import show
@@ -347,22 +348,44 @@ def _run_iterations(
 def _run_lanes(
     node: For, frame: Frame, body: Action, iterations: Sequence[int], lanes: int
 ) -> None:
-    """Run whole vectors lane by lane, the rest in the first lane; then join the lanes in turn."""
+    """Run whole vectors lane by lane, the rest in the first lane; then join the lanes in turn.
+
+    Explicit vectors: several at a time, then one; lanes are joined in pairs.
+    """
     names = [(op, symbol, frame.symbols[symbol.name]) for op, symbol in node.reductions]
+    width = lanes
+    if node.lanes > 1:
+        width = node.lanes
+        lanes = width * vectors_of_sums(node)
     copies = {s.name: [_identity(op, s, start)] * lanes for op, s, start in names}
     whole = len(iterations) // lanes * lanes
+    rest = width if node.lanes > 1 else 1
     for number, iteration in enumerate(iterations):
-        lane = number % lanes if number < whole else 0
+        lane = number % lanes if number < whole else (number - whole) % rest
         frame.iters[node.iter] = iteration
         frame.symbols.update({name: values[lane] for name, values in copies.items()})
         body(frame)
         for name, values in copies.items():
             values[lane] = frame.symbols[name]
     for op, symbol, start in names:
+        values = copies[symbol.name]
+        if node.lanes > 1:
+            values = [_total(values, width)]
         total = start
-        for value in copies[symbol.name]:
+        for value in values:
             total = _COMBINE[op](total, value)
         frame.symbols[symbol.name] = total
+
+
+def _total(values: list[Value], width: int) -> Value:
+    """Add vectors of `width` elements in pairs of neighbours, then halves of what is left."""
+    while len(values) > width:
+        pairs = zip(*(values[k :: 2 * width] for k in range(2 * width)), strict=True)
+        values = [pair[k] + pair[k + width] for pair in pairs for k in range(width)]
+    while len(values) > 1:
+        half = len(values) // 2
+        values = [one + other for one, other in zip(values[:half], values[half:], strict=True)]
+    return values[0]
 
 
 def _run_free(

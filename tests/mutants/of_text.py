@@ -130,6 +130,11 @@ def products(c: po.i64["N"], a: po.i32["N"], b: po.i32["N"]):
         c[i] = np.int64(a[i]) * np.int64(b[i])
 
 
+def sums_of_rows(s: po.f64["M"], A: po.f64["M,N"]):
+    for i in range(A.shape[0]):
+        s[i] = np.sum(A[i] + 1.0)
+
+
 LANES = Case(
     "for i in range(N):\n  for j in range(N):\n    C[i, j] = A[i, j] + 1.0",
     "C[N, N]; A[N, N]",
@@ -145,6 +150,7 @@ ANTI = replace(
     FLOW, text="for i in range(N):\n  C[i] = A[N - 1 - i]\nfor i in range(N):\n  A[i] = B[i] + 1.0"
 )
 SOME = "    if (omp_get_thread_num() == 0) {\n    #pragma omp barrier\n    }\n    "
+SUMS = Case(function=sums_of_rows, sizes=({"M": 2, "N": 9}, {"M": 1, "N": 40}, {"M": 1, "N": 0}))
 WHOLE = "int64 C[N]; int64 A[N]; int64 B[N]"
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -241,5 +247,19 @@ MUTANTS: tuple[Mutant, ...] = (
             "uint64 A[N]; uint64 B[N]; uint64 C[N]; uint64 D[N]",
             values=_wrapped,
         ),
+    ),
+    Mutant(
+        47,
+        "lanes behind the end are added to a sum",
+        (_helper(HelperKind.UNTIL, "    first[lane]", "    others[lane]"),),
+        TEXT,
+        SUMS,
+    ),
+    Mutant(
+        48,
+        "vectors of a sum are lost",
+        (_helper(HelperKind.TOTAL, "half = ", "half = -1 + "),),
+        TEXT,
+        SUMS,
     ),
 )

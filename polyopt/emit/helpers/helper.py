@@ -91,6 +91,8 @@ class HelperKind(Enum):
     STORE_PART = "store_part"
     LOAD_LANES = "load_lanes"
     STORE_LANES = "store_lanes"
+    UNTIL = "until"
+    TOTAL = "total"
     STREAM = "stream"
     STREAM_ROW = "stream_row"
     STREAMED = "streamed"

@@ -190,6 +190,44 @@ def _larger(helper: Helper) -> list[str]:
     return function(vector, helper, args, either(feature, fast, plain))
 
 
+def _until(helper: Helper) -> list[str]:
+    """The first lanes of one vector, the others of another."""
+    vector = vector_type(helper.dtype, helper.lanes)
+    args = f"{vector} first, {vector} others, int64_t to"
+    scalar = "long long" if helper.dtype.size == 8 else "int"
+    plain = [
+        f"for (int64_t lane = to; lane < {helper.lanes}; lane++)",
+        "    first[lane] = others[lane];",
+        "return first;",
+    ]
+    fast = [
+        *_lane_numbers(helper),
+        f"const __typeof__(lane) wanted = lane < ({scalar})to;",
+        "const __typeof__(lane) one = (__typeof__(lane))first & wanted;",
+        f"return ({vector})(one | ((__typeof__(lane))others & ~wanted));",
+    ]
+    return function(vector, helper, args, either("__AVX2__", fast, plain))
+
+
+def _total(helper: Helper) -> list[str]:
+    """The sum of all lanes: halves are added until one lane is left."""
+    vector, lanes = vector_type(helper.dtype, helper.lanes), helper.lanes
+    fast: list[str] = []
+    half = lanes // 2
+    while half:
+        places = [(lane + half) % lanes for lane in range(lanes)]
+        fast.append(f"v += __builtin_shufflevector(v, v, {_listed(places)});")
+        half //= 2
+    plain = [
+        f"for (int half = {lanes // 2}; half > 0; half /= 2)",
+        "    for (int lane = 0; lane < half; lane++)",
+        "        v[lane] += v[lane + half];",
+    ]
+    can_shuffle = ["#if defined(__clang__) || __GNUC__ >= 12", *fast, "#else", *plain, "#endif"]
+    body = [*can_shuffle, "return v[0];"]
+    return function(helper.dtype.ctype, helper, f"{vector} v", body)
+
+
 def _listed(numbers: list[int]) -> str:
     return ", ".join(map(str, numbers))
 
@@ -383,6 +421,8 @@ DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.STORE_PART: _store_part,
     HelperKind.LOAD_LANES: _lanes_form,
     HelperKind.STORE_LANES: _lanes_form,
+    HelperKind.UNTIL: _until,
+    HelperKind.TOTAL: _total,
     HelperKind.EVERY: _every,
     HelperKind.EVERY_PART: _every_part,
     HelperKind.STREAM: _stream,

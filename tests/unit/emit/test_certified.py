@@ -18,7 +18,7 @@ import polyopt as po
 from polyopt import pipeline, proving
 from polyopt.building import compile_stages
 from polyopt.dataclass import replace
-from polyopt.emit import random_rows, vector_loops
+from polyopt.emit import random_rows, vector_loops, vector_sums
 from polyopt.emit.cbody import BodyEmitter
 from polyopt.emit.gpu.body import KernelEmitter
 from polyopt.emit.passes.rewriting import bottom_up
@@ -95,6 +95,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
     noting(KernelEmitter, "node", note_node)
     noting(KernelEmitter, "loop", note_node)
     spelling(vector_loops, "vector_loop")
+    spelling(vector_sums, "vector_sums")
     spelling(random_rows, "in_rows")
     for name in ("_across_rows", "_in_strips"):
         spelling(BodyEmitter, name)

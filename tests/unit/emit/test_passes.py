@@ -541,7 +541,7 @@ def vector_reduction(sign, kind=VECTOR, reassociable=("S0",), index=0):
 def test_vector_loops_name_their_reductions(sign):
     fn = vector_reduction(sign)
     done = optimize_loops(fn, WIDE, "strict")
-    assert "reduction(" in emit_c(done).text
+    assert ("po_total" if sign == "+" else "reduction(") in emit_c(done).text
     arrays = data(fn, {"M": 100})
     for size in (0, 1, 100):
         values = {"s": arrays["s"], "x": arrays["x"][:size].copy()}

@@ -34,10 +34,24 @@ def norm_of_rows(A):
     return np.sum(A * A, axis=1)
 
 
+def test_the_tree_of_vectors():
+    """Four vectors of four: every sixteenth term, the rest to the first, vectors in pairs."""
+    program = compiled(total, X)
+    made = compile_program(program, Options(threads=1), Machine())
+    got = replay(program, made.loops, (X,), 32)["result"]
+    whole = len(X) // 16 * 16
+    lanes = [np.add.accumulate(X[lane:whole:16])[-1] for lane in range(16)]
+    for number, term in enumerate(X[whole:]):
+        lanes[number % 4] += term
+    a, b, c, d = (np.array(lanes[k : k + 4]) for k in range(0, 16, 4))
+    left = (a + b) + (c + d)
+    assert got == (left[0] + left[2]) + (left[1] + left[3])
+
+
 def test_the_tree_of_lanes():
     """Four lanes: every fourth term, the last three terms to the first lane, lanes in turn."""
     program = compiled(total, X)
-    made = compile_program(program, Options(threads=1), Machine())
+    made = compile_program(program, Options(threads=1), Machine(vector_bytes=8))
     got = replay(program, made.loops, (X,), 32)["result"]
     whole = len(X) // 4 * 4
     lanes = [np.add.accumulate(X[lane:whole:4])[-1] for lane in range(4)]
