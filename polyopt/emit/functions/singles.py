@@ -18,6 +18,7 @@ _LOG10_2 = ("0x1.3442p-2f", "-0x1.95ec1p-19f")
 _LOG2 = ("0x1.715476p0f", "0x1.4ae0cp-26f")
 _LOG10 = ("0x1.bcb7b2p-2f", "-0x1.5b235ep-27f")
 _SLOPE, _SLOPE_LOW = "0x1.20dd76p0f", "-0x1.f7ac92p-25f"  # 2 / sqrt(pi)
+_TWICE_LOG2_E, _HALF_LN2 = "0x1.715476p1f", "0x1.62e43p-2f"
 _LN2_HIGH, _LN2_LOW = "0x1.62e43p-1f", "-0x1.05c61p-29f"
 
 # Added to a small float, these round it to an integer k.  The sum's lowest bits are k and the bias
@@ -82,10 +83,16 @@ def expm1_body() -> list[str]:
 
 
 def tanh_body() -> list[str]:
-    """Return `tanh(x)` from the exponential of `2 * x`."""
+    """Return `tanh(x)` from the exponential of `2 * x`, the argument of the series halved.
+
+    The error of the logarithm of two in one part counts least where its multiple is largest.
+    """
     fast = [
-        "float size = 2.0f * fabsf(x);",
-        *_tail("size > 40.0f ? 40.0f : size", _SHIFT),
+        "float size = fabsf(x);",
+        "float y = size > 20.0f ? 20.0f : size;",
+        f"float shifted = fmaf(y, {_TWICE_LOG2_E}, {_SHIFT});",
+        f"float r = fmaf({_SHIFT} - shifted, {_HALF_LN2}, y);",
+        f"float tail = fmaf(r * r, {horner_float('r', _of_twice(EXP_FLOAT))}, r + r);",
         *_SCALE,
         _LESS_ONE,
         "return copysignf(less_one / (less_one + 2.0f), x);",
@@ -234,6 +241,11 @@ def _selected(found: str) -> list[str]:
         "rare = x == 0.0f ? -INFINITY : rare;",
         f"return x > 0.0f && x < INFINITY ? {found} : rare;",
     ]
+
+
+def _of_twice(series: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the coefficients, from that of the square on, for half the argument."""
+    return tuple((float.fromhex(c) * 2.0**k).hex() for k, c in enumerate(series, start=2))
 
 
 def _tail(argument: str, shift: str) -> list[str]:
