@@ -82,8 +82,9 @@ class BlockSizes:
 def block_factorization(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
     """Return `schedule` with the factorization at band `label` in blocks, or None for others.
 
-    With a single right side no block is reused: wide blocks read long pieces of the matrix's rows,
-    and their triangles are blocked again.
+    With a single right side no block is reused.  One thread takes all terms of a few rows before
+    the next ones; many share wide blocks of terms, which read long pieces of the matrix's rows, and
+    whose triangles are blocked again.
     """
     found = _find(schedule, label)
     if found is None:
@@ -91,12 +92,44 @@ def block_factorization(schedule: Schedule, label: str, machine: Machine) -> Sch
     sizes = BlockSizes.of(machine, found.size)
     if len(found.others) > 1:
         return _in_blocks(schedule, label, found, sizes)
+    if machine.cores == 1 and (rows := _in_rows(schedule, label, found, sizes)):
+        return rows
     wide = _in_blocks(schedule, label, found, replace(sizes, block=WIDE * sizes.block))
     if wide is None:
         return None
     own = f"{label}.inner.low"
     again = _find(wide, own) if own in wide.tree.by_label else None
     return (again and _in_blocks(wide, own, again, sizes)) or wide
+
+
+def _in_rows(
+    schedule: Schedule, label: str, found: _Elimination, sizes: BlockSizes
+) -> Schedule | None:
+    """Return `schedule` with the terms of rows before a block, then those in it, or None.
+
+    Rows of the matrix are read from their beginning on, and each sum is stored once.
+    """
+    (row,) = found.others
+    band = find_band(schedule.tree, label)
+    inside = statements_at(schedule.tree, schedule.scop, label)
+    updates = [statement for statement in inside if len(statement.iters) == len(band.members)]
+    moves = [loop_moves(schedule, label, update)[found.depth] for update in updates]
+    if any(Stride.STRIDED in move.values() for move in moves):
+        return None  # the matrix is read along its columns
+    steps = order_steps(label, band, (row, found.depth))
+    stripped = schedule.attempt(*steps, Strip(f"{label}[0]", 2 * ROWS), Cut(label, 1))
+    if stripped is None:
+        return None
+    name = find_band(stripped.tree, label).members[0].name
+    begin = transforms.read_amount(f"{2 * ROWS}*{name}", {})
+    inner = f"{label}.inner"
+    turned = Interchange(f"{inner}[0]", f"{inner}[1]")
+    split = stripped.attempt(turned, transforms.Split(f"{inner}[0]", begin))
+    if split is None:
+        return None
+    block = f"{inner}.high"
+    split = split.attempt(Interchange(f"{block}[0]", f"{block}[1]")) or split
+    return _products(split, f"{inner}.low", sizes)
 
 
 def _in_blocks(

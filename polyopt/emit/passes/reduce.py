@@ -2,7 +2,8 @@
 
 In: innermost loops that update an accumulator by a reassociable statement, sequential or VECTOR.
 Out: VECTOR loops over a local, named in `reductions`; its value is stored after the loop.
-Leaves in order: VECTOR loops whose accumulator cannot be a local, or whose operator OpenMP lacks.
+Leaves in order: VECTOR loops whose accumulator cannot be a local, or whose operator OpenMP lacks;
+short recurrences.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from polyopt.ir.expr import (
     MathFunc,
     Symbol,
     VectorLoad,
+    operands,
+    sub,
     walk,
 )
 from polyopt.ir.extremum import chosen
@@ -56,6 +59,10 @@ _OPERATORS = frozenset(
         *(BinaryOp.AND, BinaryOp.OR, BinaryOp.XOR),
     }
 )
+
+
+SHORT = 16
+"""Iterations of a recurrence up to which lanes gain nothing."""
 
 
 def vectorize_reductions(fn: LoopFunction) -> LoopFunction:
@@ -144,7 +151,7 @@ def _on_lanes(
         for target, operators in found.items()
     )
     box = LoopBox((*around, loop))
-    if not all(_is_supported(a, box) for a in accumulators):
+    if not all(_is_supported(a, box) and not _waits(a, box) for a in accumulators):
         return (replace(loop, kind=LoopKind.SEQUENTIAL),)
     return _with_locals(loop, accumulators, names)
 
@@ -215,6 +222,19 @@ def _is_supported(accumulator: _Accumulator, box: LoopBox) -> bool:
         return False
     others = _accesses(loop.body, target.array) - {target}
     return all(box.are_disjoint(_cell(target), _cell(other)) for other in others)
+
+
+def _waits(accumulator: _Accumulator, box: LoopBox) -> bool:
+    """Tell whether a short loop sums elements of the array that its sums are stored to.
+
+    A vector of elements that were stored one by one is not there until all are in the cache.
+    """
+    target, loop = accumulator.target, box.loops[-1]
+    if isinstance(target, Symbol) or _accesses(loop.body, target.array) == {target}:
+        return False
+    lowers, uppers = operands(loop.lower, BinaryOp.MAX), operands(loop.upper, BinaryOp.MIN)
+    less = [box.least(linear(sub(low, high))) for low in lowers for high in uppers]
+    return any(least is not None and -least <= SHORT for least in less)
 
 
 def _index_parts(target: Load) -> tuple[Expr, ...]:

@@ -119,3 +119,20 @@ def test_nothing_behind_the_array_is_read():
 def test_sums_in_order_stay_in_order():
     kernel = po.kernel(total, threads=1).compile(values(9, np.float64))
     assert not sums(kernel)
+
+
+def recurrence(x: po.f64["N"], A: po.f64["N,N"]):
+    for i in range(x.shape[0]):
+        for j in range(max(0, i - SPAN), i):
+            x[i] += A[i, j] * x[j]
+
+
+SPAN = 16
+
+
+@pytest.mark.parametrize("span, lanes", [(16, 0), (17, 1)])
+def test_short_sums_of_what_was_just_stored_have_no_lanes(monkeypatch, span, lanes):
+    monkeypatch.setitem(recurrence.__globals__, "SPAN", span)
+    given = [values(40, np.float64), values(1600, np.float64).reshape(40, 40)]
+    kernel = po.kernel(recurrence, threads=1, fp="reassociate", schedule="source").compile(*given)
+    assert len(sums(kernel)) == lanes

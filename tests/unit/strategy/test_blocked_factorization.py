@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.dataclass import replace
 from polyopt.ir.loops import LoopKind
 from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
@@ -58,10 +59,10 @@ CASES = {
 }
 
 
-def in_blocks(text, arrays):
+def in_blocks(text, arrays, cores=1):
     scop = read(text, arrays, "N M")
     start = source_schedule(scop).apply(Affine(Fusion.MIN))
-    return scop, block_factorization(start, "L0", SMALL)
+    return scop, block_factorization(start, "L0", replace(SMALL, cores=cores))
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
@@ -150,7 +151,7 @@ VECTOR = """
 
 def test_one_right_side_has_blocks_of_blocks():
     """The triangle of a wide block is in blocks once more; their loops have names of their own."""
-    _, schedule = in_blocks(VECTOR, "x[N]; L[N, N]")
+    _, schedule = in_blocks(VECTOR, "x[N]; L[N, N]", cores=4)
     assert schedule is not None
     assert [s.size for s in schedule.trace if isinstance(s, Strip)] == [16, 4]
     assert [str(s.at) for s in schedule.trace if isinstance(s, Split)] == [
@@ -207,3 +208,19 @@ def test_sums_of_a_substitution_run_in_lanes_where_their_order_is_open():
     assert max(line.count("reduction(+") for line in lines) == 8
     strict = po.kernel(threads=1)(substitute).compile().source
     assert "reduction(+" not in strict
+
+
+def test_one_thread_takes_rows_of_a_vector_from_their_beginning():
+    _, schedule = in_blocks(*CASES["vector"])
+    assert schedule is not None
+    assert [step.size for step in schedule.trace if isinstance(step, Strip)] == [16]
+    assert [str(step.at) for step in schedule.trace if isinstance(step, Split)] == ["16 * i_tile"]
+
+
+@pytest.mark.parametrize("cores, turned", [(4, False), (1, True)])
+def test_columns_of_a_vector_and_threads_keep_wide_blocks(cores, turned):
+    text = VECTOR.replace("L[i, j]", "L[j, i]") if turned else VECTOR
+    _, schedule = in_blocks(text, "x[N]; L[N, N]", cores)
+    assert schedule is not None
+    splits = [step for step in schedule.trace if isinstance(step, Split)]
+    assert str(splits[0].at) == "16 * j_tile + 16"
