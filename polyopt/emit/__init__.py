@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
+    from polyopt.emit import chosen_iterations as chosen_iterations
     from polyopt.emit import gpu as gpu
     from polyopt.emit import library_calls as library_calls
     from polyopt.emit import library_products as library_products

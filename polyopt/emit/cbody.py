@@ -271,6 +271,8 @@ class BodyEmitter:
             lines.append(Line(f"const int64_t {name} = {self.printer.text(loop.upper)};"))
             loop = replace(loop, upper=Symbol(name, DType.INT64))
         rows = emit.random_rows.in_rows(self, loop) if draws_words(loop.body) else None
+        if [type(node) for node in loop.body] == [If]:
+            rows = emit.chosen_iterations.chosen_iteration(self, loop)
         return [*lines, *(rows or self.settled_loop(loop))]
 
     def settled_loop(self, loop: For) -> list[Code]:
@@ -304,9 +306,10 @@ class BodyEmitter:
 
     def _in_lanes(self, loop: For, inner: BodyEmitter) -> list[Code]:
         """Print a loop on registers, or one that the compiler vectorizes."""
+        if loop.lanes > 1 and loop.reductions:
+            return emit.vector_sums.vector_sums(self, loop)
         if loop.lanes > 1:
-            sums, others = emit.vector_sums.vector_sums, emit.vector_loops.vector_loop
-            return sums(self, loop) if loop.reductions else others(self, loop)
+            return emit.vector_loops.vector_loop(self, loop)
         if loop.streams and not loop.reductions:
             return self._in_strips(loop, inner)
         flags = nan_flags(loop, self._fresh)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import polyopt as po
-from polyopt.emit import c, cbody, helpers, passes
+from polyopt.emit import c, cbody, chosen_iterations, helpers, passes
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import HelperKind
 from polyopt.emit.views import View
@@ -261,5 +261,16 @@ MUTANTS: tuple[Mutant, ...] = (
         (_helper(HelperKind.TOTAL, "half = ", "half = -1 + "),),
         TEXT,
         SUMS,
+    ),
+    Mutant(
+        49,
+        "the number of a chosen iteration is read once, though the loop stores it",
+        (Change(chosen_iterations, "_is_fixed", lambda original, number, loop: True),),
+        TEXT,
+        Case(
+            "for j in range(N):\n  if j == t[0]:\n    t[0] = t[0] + 1",
+            "int64 t[1]",
+            values=lambda name, shape: np.zeros(shape, np.int64),
+        ),
     ),
 )
