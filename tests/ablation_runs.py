@@ -12,7 +12,7 @@ import multiprocessing
 import os
 import statistics
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -298,36 +298,23 @@ def _timed(work: tuple[_Work, Mapping[str, int]]) -> dict[str, tuple[tuple[float
         n for n, a in enumerate(made.signature.arguments) if isinstance(a, ArrayArg) and a.written
     ]
     exact = exact_values(made.signature, plain, check_call(made.signature, plain).symbols)
-    copies = Copies(tuple(exact), written)
+    copies = Copies(tuple(exact), written, time.thread_time)  # others on the machine add nothing
     calls = {BASE: made.built.loaded.call}
     for rule, kernel in others.items():
         if rule not in wrong:
             calls[rule] = kernel.of(values)[0].built.loaded.call
-    first = {rule: _seconds(copies, call) for rule, call in calls.items()}
+    first = {rule: copies.seconds(call) for rule, call in calls.items()}
     live = {r: c for r, c in calls.items() if first[r] < HOPELESS * first[BASE]}
     rounds = max(3, min(ROUNDS, int(SPAN / max(sum(first[r] for r in live), 1e-6))))
     found: dict[str, list[float]] = {rule: [] for rule in live}
     for _ in range(rounds):
         for rule, call in live.items():
-            found[rule].append(_seconds(copies, call))
-    slow = {r: [_seconds(copies, calls[r])] for r in calls.keys() - live.keys()}
+            found[rule].append(copies.seconds(call))
+    slow = {r: [copies.seconds(calls[r])] for r in calls.keys() - live.keys()}
     medians = {rule: statistics.median(times) for rule, times in {**found, **slow}.items()}
     return wrong | {
         rule: ((medians[BASE], medians[rule]), rounds) for rule in calls if rule != BASE
     }
-
-
-def _seconds(copies: Copies, call: Callable[..., object]) -> float:
-    """Return the processor time of a call, which other programs on the machine do not add to."""
-    spent = [0.0]
-
-    def timed(*values: object) -> None:
-        begun = time.thread_time()
-        call(*values)
-        spent[0] = time.thread_time() - begun
-
-    copies.seconds(timed)
-    return spent[0]
 
 
 def _agree(one: list[Any], other: list[Any]) -> bool:

@@ -22,6 +22,7 @@ import sympy
 
 import polyopt as po
 import workloads
+from bench import clock
 from polyopt.building import Built, build_kernel, compile_stages
 from polyopt.dataclass import replace
 from polyopt.errors import PolyoptError
@@ -41,6 +42,7 @@ from polyopt.tuning.tune import alternative_texts, knobs, with_value
 MOST = 12  # schedules of a program
 FACTORS = (0.25, 0.5, 2.0, 4.0)  # of the numbers of the automatic schedule
 ROUNDS, SPAN = 7, 0.4  # calls of a schedule, seconds of all of them
+NOISE = 1.03  # times as long: nothing that a repetition would show again
 HOPELESS = 8.0  # times as long as the fastest: measured once
 
 
@@ -75,10 +77,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--dataset", default="LARGE")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--fp", default="reassociate", choices=["strict", "reassociate"])
+    parser.add_argument("--clock", default="wall", choices=clock.NAMES)
     parser.add_argument("--most", type=int, default=MOST, help="schedules of a program")
     parser.add_argument("--json", type=Path, help="file for all rows")
     parser.add_argument("--again", type=Path, help="predict the schedules of such a file again")
     options = parser.parse_args(arguments)
+    if options.clock == "processor" and options.threads != 1:
+        parser.error("processor time says how long a call takes for one thread only")
+    clock.choose(options.clock)
     kept = (
         [] if options.again is None else [Row(**r) for r in json.loads(options.again.read_text())]
     )
@@ -159,7 +165,7 @@ def _times(built: dict[str, Built], values: tuple[Any, ...]) -> dict[str, float]
     written = [
         n for n, a in enumerate(signature.arguments) if isinstance(a, ArrayArg) and a.written
     ]
-    copies = Copies(values, written)
+    copies = Copies(values, written, clock.now)
     first = {
         text: min(copies.seconds(one.loaded.call) for _ in range(2))  # memory is new to the first
         for text, one in built.items()
@@ -190,7 +196,7 @@ def _summary(rows: Sequence[Row]) -> Summary:
 
 
 def correlation(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return Spearman's rank correlation; equal values share their ranks."""
+    """Return Spearman's rank correlation; values within noise share ranks."""
     ranks = [_ranks(np.asarray(values)) for values in (one, other)]
     if any(np.ptp(r) == 0 for r in ranks):
         return 0.0
@@ -198,9 +204,9 @@ def correlation(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def _ranks(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    below = (values[:, None] > values[None, :]).sum(axis=1)
-    same = (values[:, None] == values[None, :]).sum(axis=1)
-    return np.asarray(below + (same - 1) / 2)
+    below = (values[:, None] > NOISE * values[None, :]).sum(axis=1)
+    above = (NOISE * values[:, None] < values[None, :]).sum(axis=1)
+    return np.asarray((below - above) / 2)
 
 
 def _line(found: Summary) -> str:
