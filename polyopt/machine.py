@@ -52,12 +52,16 @@ class Speeds:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Speeds of one core and of all; `region` is the seconds of an empty parallel loop."""
+    """Speeds of one core and of all; `region` is the seconds of an empty parallel loop.
+
+    `hertz` are the cycles of a second.
+    """
 
     one: Speeds
     every: Speeds
     region: float
     is_measured: bool = False
+    hertz: float = USUAL_HERTZ
 
     def speeds(self, threads: int, machine: Machine) -> Speeds:
         """Return the speeds of that many threads: of all cores, or of one."""

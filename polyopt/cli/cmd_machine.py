@@ -84,4 +84,4 @@ def rate_lines(machine: Machine, rates: Rates) -> Iterator[str]:
     for name, (title, unit) in titles.items():
         one, every = (float(getattr(s, name)) / unit for s in (rates.one, rates.every))
         yield f"    {title:<24}{one:>12.1f}{every:>12.1f}"
-    yield f"    a parallel loop: {rates.region * 1e6:.1f} us"
+    yield f"    a parallel loop: {rates.region * 1e6:.1f} us, a cycle: {1e9 / rates.hertz:.3f} ns"

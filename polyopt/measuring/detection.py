@@ -14,7 +14,7 @@ from pathlib import Path
 from polyopt.dataclass import asdict, dataclass, fields, replace
 from polyopt.errors import UsageError
 from polyopt.files import read_text
-from polyopt.machine import Machine, Rates, Speeds
+from polyopt.machine import USUAL_HERTZ, Machine, Rates, Speeds
 from polyopt.runtime.threads import available_cores
 from polyopt.runtime.toolchain import LEVELS, VARIABLE, chosen_level, processor_features
 from polyopt.settings import setting
@@ -130,10 +130,16 @@ def given_rates() -> Rates | None:
         one, every, region = known["one"], known["every"], known["region"]
         if not isinstance(one, dict) or not isinstance(every, dict):
             raise TypeError
-        rates = Rates(Speeds(**one), Speeds(**every), region, True)  # type: ignore[arg-type]
+        hertz = known.get("hertz", USUAL_HERTZ)
+        rates = Rates(Speeds(**one), Speeds(**every), region, True, hertz)  # type: ignore[arg-type]
     except (KeyError, TypeError):
         raise _malformed("`rates` are not what `polyopt machine --json` writes") from None
-    numbers = (*asdict(rates.one).values(), *asdict(rates.every).values(), rates.region)
+    numbers = (
+        *asdict(rates.one).values(),
+        *asdict(rates.every).values(),
+        rates.region,
+        rates.hertz,
+    )
     if not all(type(n) in (int, float) and 0 < n < float("inf") for n in numbers):
         raise _malformed("`rates` are not all positive numbers")
     return rates

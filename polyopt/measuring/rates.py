@@ -47,11 +47,11 @@ def kept_rates(machine: Machine, store: Store, compiler: Compiler) -> Rates | No
 
 def _from_record(known: object) -> Rates:
     match known:
-        case {"one": dict(one), "every": dict(every), "region": float(region)}:
-            rates = Rates(Speeds(**one), Speeds(**every), region, True)
+        case {"one": dict(one), "every": dict(every), "region": float(region), "hertz": hertz}:
+            rates = Rates(Speeds(**one), Speeds(**every), region, True, hertz)
         case _:
             raise ValueError("it does not hold rates")
-    numbers = (*asdict(rates.one).values(), *asdict(rates.every).values(), region)
+    numbers = (*asdict(rates.one).values(), *asdict(rates.every).values(), region, rates.hertz)
     if not all(type(number) in (int, float) and 0 < number < inf for number in numbers):
         raise ValueError("its rates are not all positive numbers")
     return rates
@@ -106,7 +106,7 @@ def parse_rates(text: str) -> Rates:
     try:
         one = Speeds(*(found[1, kind] for kind in KINDS))
         every = Speeds(*(found[most, kind] for kind in KINDS))
-        return Rates(one, every, found[most, "region"], True)
+        return Rates(one, every, found[most, "region"], True, found[1, "hertz"])
     except KeyError as missing:
         raise _failed(f"it did not print {missing}") from None
 

@@ -17,7 +17,7 @@ MACHINE = Machine(cores=2, vector_bytes=16)
 
 def _said(first: float) -> str:
     lines = [f"{t} {kind} {first * t + n}" for t in (1, 2) for n, kind in enumerate(KINDS)]
-    return "\n".join([*lines, "2 region 1e-06"])
+    return "\n".join([*lines, "1 hertz 2.5e+09", "2 region 1e-06"])
 
 
 def test_what_the_program_says():
@@ -25,6 +25,7 @@ def test_what_the_program_says():
     assert rates.one.float64 == 100.0
     assert rates.every.l1 == 202.0
     assert rates.region == 1e-6
+    assert rates.hertz == 2.5e9
     assert rates.is_measured
 
 
