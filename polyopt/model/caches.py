@@ -10,6 +10,8 @@ from __future__ import annotations
 from polyopt.dataclass import dataclass
 from polyopt.machine import Machine
 
+LAST = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Cache:
@@ -24,6 +26,11 @@ class Cache:
     def way(self) -> int:
         """Bytes of a way."""
         return max(self.line, self.size // self.ways)
+
+    @property
+    def kept(self) -> int:
+        """Bytes that stay: of the last cache half, for others use it, too."""
+        return self.size // 2 if self.level == LAST else self.size
 
     def room(self, streams: int) -> int:
         """Return the bytes that stay when each of so many streams passes through a way."""

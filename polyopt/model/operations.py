@@ -31,14 +31,22 @@ _CHEAP = frozenset((MathFunc.FMA, MathFunc.FLOOR, MathFunc.CEIL, MathFunc.TRUNC,
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Of one execution: operations of one lane, places in a vector unit whatever the lanes."""
+    """Of one execution: operations of one lane, places in a vector unit whatever the lanes.
+
+    `steps` are instructions.
+    """
 
     operations: float = 0.0
     places: float = 0.0
+    steps: float = 0.0
 
     def __add__(self, other: Work) -> Work:
         """Return both."""
-        return Work(self.operations + other.operations, self.places + other.places)
+        return Work(
+            self.operations + other.operations,
+            self.places + other.places,
+            self.steps + other.steps,
+        )
 
 
 def work_of(expr: Expr) -> Work:
@@ -50,6 +58,9 @@ def work_of(expr: Expr) -> Work:
             return work_of(expr.operand)
         case _:
             result = _own(expr)
+            result += Work(
+                steps=result.places if isinstance(expr, Call) else min(1.0, result.places)
+            )
             for child in children(expr):
                 result += work_of(child)
             return result

@@ -15,10 +15,10 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.ir.loops import Body, DeclareArray, For, LoopFunction, LoopKind
 from polyopt.ir.nodes import all_nodes
 from polyopt.late import named
-from polyopt.machine import Machine, Rates, Speeds
+from polyopt.machine import Machine, Rates
 from polyopt.model.amount import ONE, ZERO, Amount, total
 from polyopt.model.caches import caches_of
-from polyopt.model.counting import Tally, tally
+from polyopt.model.counting import IDLE, Core, Pace, tally
 from polyopt.model.footprint import Memory
 from polyopt.model.ranges import point
 from polyopt.model.traffic import Known, Room, enter, traffic
@@ -26,6 +26,9 @@ from polyopt.model.traffic import Known, Room, enter, traffic
 if TYPE_CHECKING:
     from polyopt.ir.blas import LibraryProduct
     from polyopt.model.library import LibraryTime
+
+
+LIMITS = ("arithmetic", "instructions", "L1", "latency", "branches", "L2", "L3", "memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,29 +114,52 @@ def predict_body(
     match body:
         case (For(kind=LoopKind.LIBRARY) as loop,):
             return _of_library(loop, ranges, machine, rates)
-    done = tally(body, ranges, machine)
+    pace = Pace.of(machine, rates)
+    done = tally(body, ranges, pace)
     is_parallel = done.regions.value > 0 and machine.cores > 1
     if form is Form.PARALLEL and not is_parallel:
-        done = replace(done, places=done.places + done.serial, serial=ZERO, regions=ONE)
+        done = replace(done, shared=done.shared + done.alone, alone=IDLE, regions=ONE)
         is_parallel = machine.cores > 1
     if form is Form.VECTOR:
         lanes = max(1, machine.vector_bytes // 8)
         done = replace(
-            done, places=done.places / lanes, serial=done.serial / lanes, chain=done.chain / lanes
+            done, alone=_in_lanes(done.alone, lanes), shared=_in_lanes(done.shared, lanes)
         )
     threads = machine.cores if is_parallel else 1
+    limits = list(map(_both, _busy(done.alone, 1, pace), _busy(done.shared, threads, pace)))
+    seconds = _seconds(done.alone, pace) + _seconds(done.shared, pace) / threads
     speeds = rates.speeds(threads, machine)
-    limits = [
-        *_computing(done, threads, speeds, machine, rates),
-        Limit("L1", done.loaded, done.loaded.value / speeds.l1),
-    ]
+    before = speeds.l1
     sources = (("L2", speeds.l2, 1), ("L3", speeds.l3, 1), ("memory", speeds.memory, threads))
     for cache, (name, rate, sharing) in zip(caches_of(machine), sources, strict=True):
-        moved = traffic(body, dict(ranges), memory, Room(cache.size, sharing))
+        moved = traffic(body, dict(ranges), memory, Room(cache.kept, sharing))
         limits.append(Limit(name, moved, moved.value / rate))
+        seconds += moved.value * max(0.0, 1 / rate - 1 / before)
+        before = rate
     overhead = done.regions.value * rates.region if is_parallel else 0.0
-    seconds = max(limit.seconds for limit in limits) + overhead
-    return Prediction(tuple(limits), done.operations, seconds, overhead, done.is_guess)
+    return Prediction(tuple(limits), done.operations, seconds + overhead, overhead, done.is_guess)
+
+
+def _in_lanes(core: Core, lanes: int) -> Core:
+    """Return what single numbers would take in vectors."""
+    return replace(core.times(ONE / lanes), stalls=core.stalls)
+
+
+def _seconds(core: Core, pace: Pace) -> float:
+    """Return the seconds of one core: of what binds each loop, waiting, and branches."""
+    return core.work.value + core.waiting.value + core.stalls.value * pace.cycle
+
+
+def _busy(core: Core, threads: int, pace: Pace) -> tuple[Limit, ...]:
+    """Return what each part of so many cores takes by itself."""
+    waiting = (("latency", core.chain), ("branches", core.stalls))
+    found = [*pace.limits(core).items()]
+    found += [(name, (amount, amount.value * pace.cycle)) for name, amount in waiting]
+    return tuple(Limit(name, amount, seconds / threads) for name, (amount, seconds) in found)
+
+
+def _both(one: Limit, two: Limit) -> Limit:
+    return Limit(one.name, one.amount + two.amount, one.seconds + two.seconds)
 
 
 def _of_library(loop: For, ranges: Known, machine: Machine, rates: Rates) -> Prediction:
@@ -153,22 +179,6 @@ def _of_library(loop: For, ranges: Known, machine: Machine, rates: Rates) -> Pre
     work = ONE
     for one in trips.values():
         work = work * one
-    idle = [Limit(name, ZERO, 0.0) for name in ("latency", "L1", "L2", "L3")]
+    idle = [Limit(name, ZERO, 0.0) for name in LIMITS[1:-1]]
     limits = (Limit("arithmetic", work, time.arithmetic), *idle, Limit("memory", work, time.memory))
     return Prediction(limits, work * 2, time.seconds, 0.0, False)
-
-
-def _computing(
-    done: Tally, threads: int, speeds: Speeds, machine: Machine, rates: Rates
-) -> tuple[Limit, Limit]:
-    """Return the limits of the vector units: how many places they have, how long each takes."""
-    lanes = max(1, machine.vector_bytes // 8)
-    pair = 2 if machine.fma else 1  # operations in a place at most
-    alone, together = rates.one.float64 / (pair * lanes), speeds.float64 / (pair * lanes)
-    seconds = done.places.value / together + done.serial.value / alone
-    hertz = alone / machine.fma_units
-    waiting = done.chain.value / hertz / threads
-    return (
-        Limit("arithmetic", done.places + done.serial, seconds),
-        Limit("latency", done.chain, waiting),
-    )

@@ -8,9 +8,10 @@ iteration fits, and part after part where not even one does.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import ceil
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.expr import Expr, Iter, walk
+from polyopt.ir.expr import Expr, Iter, VectorLoad, walk
 from polyopt.ir.loops import Assign, Body, Declare, For, If, LoopKind, Node, SetLocal, While
 from polyopt.ir.nodes import all_nodes
 from polyopt.model.amount import ONE, Amount, amount, total
@@ -60,8 +61,8 @@ def _of_node(node: Node, ranges: Known, memory: Memory, room: Room) -> Amount:
             return footprint((node,), ranges, memory).moved
 
 
-SAMPLES = (0.25, 0.75)
-"""Where tiles are looked at: those on the edge of a skewed front are smaller than others."""
+SAMPLES = 5
+"""How many tiles are looked at: those on the edge of a skewed front are smaller than others."""
 
 
 def enter(loop: For, ranges: Mapping[str, Range]) -> tuple[Amount, Known]:
@@ -76,7 +77,7 @@ def enter(loop: For, ranges: Mapping[str, Range]) -> tuple[Amount, Known]:
         trips = ONE  # the only tile is not full
     if trips.value <= 2 or not is_tile(loop):
         return trips, _at(loop, values.middle, ranges)
-    places = [_at(loop, _between(values, share), ranges) for share in SAMPLES]
+    places = [_at(loop, value, ranges) for value in _samples(values, trips)]
     volumes = [volume(loop.body, place) for place in places]
     most, mean = max(volumes), sum(volumes) / len(volumes)
     if most == min(volumes):
@@ -88,25 +89,34 @@ def _at(loop: For, value: Amount, ranges: Mapping[str, Range]) -> Known:
     return {**ranges, loop.iter: point(value)}
 
 
+def _samples(values: Range, trips: Amount) -> list[Amount]:
+    """Return some iterations, evenly chosen; all where there are few."""
+    count = min(SAMPLES, ceil(trips.value))
+    return [_between(values, (n + 0.5) / count) for n in range(count)]
+
+
 def _between(values: Range, share: float) -> Amount:
     return (values.low + (values.high - values.low) * share).floored()
 
 
 def volume(body: Body, ranges: Known) -> float:
-    """Return how many iterations of innermost loops `body` runs, about."""
+    """Return how many numbers `body` makes, about."""
     found = 0.0
     for node in body:
         match node:
             case For():
                 trips, inner = enter(node, ranges)
                 if trips.value > 0:
-                    found += trips.value * max(1.0, volume(node.body, inner))
+                    found += trips.value * volume(node.body, inner)
             case While():
                 found += volume(node.body, ranges)
             case If():
                 found += volume(taken(node, ranges), ranges)
             case Declare() | SetLocal():
                 note_local(node, ranges)
+                found += node.lanes
+            case Assign():
+                found += node.target.lanes if isinstance(node.target, VectorLoad) else 1
             case _:
                 pass
     return found

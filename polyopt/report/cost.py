@@ -9,7 +9,12 @@ from collections.abc import Iterator, Mapping
 
 from polyopt.model.predict import Limit, Prediction
 
-UNITS = {"arithmetic": "vector operations", "latency": "cycles"}
+UNITS = {
+    "arithmetic": "operations of vectors and single numbers",
+    "instructions": "instructions",
+    "latency": "cycles",
+    "branches": "cycles",
+}
 LONGEST = 100  # characters of a formula; longer ones tell nobody anything
 
 

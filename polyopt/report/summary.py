@@ -43,6 +43,8 @@ WORTH = 0.01  # of the time: a smaller loss is none
 
 LIMITS = {
     "arithmetic": "compute",
+    "instructions": "the number of instructions",
+    "branches": "branches at the ends of loops",
     "latency": "the latency of operations that wait for each other",
     "L1": "L1 bandwidth",
     "L2": "L2 bandwidth",

@@ -113,8 +113,76 @@ def test_sums_in_order_wait_for_each_other():
     assert found.binding.name == "latency"
     assert _amount(found, "latency").value == 4 * 4000
     free = _predict(columns, (2, 1), "interchange(j, i); vectorize(j)", 600)
-    assert _amount(free, "latency").value == 0
+    assert _amount(free, "latency").value == 4 * 600  # a row waits for the one before
     assert free.binding.name != "latency"
+
+
+def running(x, y):
+    for i in range(2, x.shape[0]):
+        x[i] = x[i - 2] * y[i] + 1.0
+
+
+def sweep(A):
+    for k in range(1, A.shape[0]):
+        for j in range(A.shape[1]):
+            A[k, j] = A[k - 1, j] * 0.5 + A[k, j]
+
+
+def pairs(x, y):
+    for i in range(x.shape[0]):
+        for _ in range(4):
+            y[i] += x[i] * y[i]
+
+
+@pytest.mark.parametrize(
+    "function, kinds, schedule, cycles",
+    [
+        # a product and a sum, of every second element
+        (running, (1, 1), "source", 4000 * (4 + 4) / 2),
+        # a row waits for the row before
+        (sweep, (2,), "vectorize(j)", 4000 * (4 + 4)),
+    ],
+)
+def test_recurrences_wait(function, kinds, schedule, cycles):
+    found = _predict(function, kinds, schedule, 4000)
+    assert _amount(found, "latency").value == pytest.approx(cycles, rel=0.01)
+
+
+def test_short_chains_overlap_where_they_are_independent():
+    found = _predict(pairs, (1, 1), "source", 4000)
+    assert _amount(found, "latency").value < 4000 * 4 * (4 + 4) / 2
+
+
+def test_loops_one_after_the_other_take_their_sum():
+    """One waits for its sum, the other computes: neither hides the other."""
+
+    def both(x, y, s):
+        for i in range(x.shape[0]):
+            s[0] += x[i]
+        for j in range(x.shape[0]):
+            y[j] = x[j] / (x[j] + 1.0) / (x[j] + 2.0) / (x[j] + 3.0)
+
+    def second(x, y, s):
+        for j in range(x.shape[0]):
+            y[j] = x[j] / (x[j] + 1.0) / (x[j] + 2.0) / (x[j] + 3.0)
+
+    nested = _predict(both, (1, 1, 1), "source", 4000)
+    parts = _predict(chain, (1, 1), "source", 4000), _predict(second, (1, 1, 1), "source", 4000)
+    assert nested.seconds == pytest.approx(sum(part.seconds for part in parts), rel=0.05)
+
+
+def test_iterations_left_over_take_as_long_as_vectors():
+    whole, ragged = (
+        _predict(columns, (2, 1), "interchange(j, i); vectorize(j)", 0, A_0=size, A_1=64 + left)
+        for size, left in ((1000, 0), (1000, 3))
+    )
+    more = _amount(ragged, "arithmetic").value / _amount(whole, "arithmetic").value
+    assert more == pytest.approx((16 + 3) / 16)
+
+
+def test_a_triangle_is_half_of_its_box():
+    found = _predict(triangle, (2, 1), "source", 4000)
+    assert _amount(found, "memory").value == pytest.approx(8 * 4000**2, rel=0.01)  # in and out
 
 
 def test_lines_are_brought_in_whole():
@@ -133,7 +201,7 @@ def test_lanes_and_threads_share_the_arithmetic():
     assert times[0] == times[1]  # the C compiler has the same lanes
     assert times[1] == pytest.approx(2 * times[2])
     carried = _predict(shifted, (2, 1), "source", 800).limits[0].seconds
-    assert carried == pytest.approx(4 * times[0], rel=0.01)
+    assert carried > 3 * times[0]
     assert every.overhead == 1e-6
     assert alone.overhead == 0
 
@@ -145,7 +213,7 @@ def test_skewed_tiles_do_the_work_of_the_program(steps):
     tiles = f"affine(min); tile(L0, {steps}, 32); skew(L0.tile[0], L0.tile[1], 1)"
     plain = _predict(blurred, (1, 1, "steps"), "source", 2000, **sizes)
     tiled = _predict(blurred, (1, 1, "steps"), tiles, 2000, **sizes)
-    assert tiled.operations.value == pytest.approx(plain.operations.value, rel=0.35)
+    assert tiled.operations.value == pytest.approx(plain.operations.value, rel=0.2)
 
 
 def test_lengths_that_data_decides_are_guessed():
@@ -173,7 +241,7 @@ def test_explain_shows_predicted_and_measured(tmp_path, capfd, monkeypatch):
     assert cost["formula"] == "a_0"
     assert cost["measured"] > 0
     assert {limit["name"] for limit in cost["limits"]} == {
-        "arithmetic", "latency", "L1", "L2", "L3", "memory"
+        "arithmetic", "instructions", "L1", "latency", "branches", "L2", "L3", "memory"
     }  # fmt: skip
     assert run(["explain", "program.py:scaled"]) == 0
     assert "predicted: " not in capfd.readouterr().out
