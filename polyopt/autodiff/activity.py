@@ -1,6 +1,7 @@
 """Which arrays matter to a derivative.
 
 In: statements, library calls, the arrays to differentiate by, those that are results.  Out: arrays.
+Statements whose values nobody reads are left out.
 """
 
 from __future__ import annotations

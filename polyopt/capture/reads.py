@@ -3,6 +3,7 @@
 In: a function; names and attributes that are asked for.  Out: their values; `Read`s, each a path
 from the function and the text of what it found there.  `resolve` follows the paths again, in this
 process or another one, without a front end.
+Two captured values share a text only if code cannot differ.
 """
 
 from __future__ import annotations

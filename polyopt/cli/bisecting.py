@@ -2,6 +2,7 @@
 
 In: the steps, a way to run the kernel after the first so many of them.  Out: `Search`.
 Each prefix runs in a process of its own: it may crash, or run out of time.
+The child process that makes one run is here, too.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 In: a target, `--types`, options.  Out: `Prepared`, and the option decorators of the commands.
 Refuses: an argument whose value decides the code and that has no default (PO0611).
+The text of `--types`: `f64[:,:],f32[:],i64,f64,=3`.
 """
 
 from __future__ import annotations

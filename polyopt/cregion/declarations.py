@@ -2,6 +2,7 @@
 
 In: a `Unit`, a `Region`.  Out: `Declared`, by name.
 Refuses (PO0192): what is no number and no array of numbers in one piece of memory.
+The regions of a file; C's arithmetic types and their conversions.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 In: statements of C.  Out: lines of Python, each with the statement that it comes from.
 Refuses: assignments to variables that count loops (PO0193, PO0194), jumps out of the region and
 other statements (PO0190).
+Loops that count are Python's `range`.
 """
 
 from __future__ import annotations

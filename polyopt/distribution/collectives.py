@@ -1,6 +1,7 @@
 """Collectives of one call on a rank: blocks to all, what one rank has, sums, scans.
 
 In: a call, a transfer or what a collective completes.  Out: the rank's arrays, changed in place.
+Elements to send as pieces of arrays.
 """
 
 from __future__ import annotations

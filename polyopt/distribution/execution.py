@@ -2,6 +2,7 @@
 
 In: phases and their exchanges, kernels of the phases, a transport, the rank's arrays.
 Out: the arrays, changed in place; the bytes that were sent.
+Phases in two parts: what runs while messages are on their way.
 """
 
 from __future__ import annotations

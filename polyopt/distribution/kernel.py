@@ -2,6 +2,7 @@
 
 In: a function, a mesh, the arrays that are cut.  Out: results, the same as on one rank.
 Refuses: functions whose control depends on data (PO0854), and what the judge does not prove.
+A plan as text; whether whole arguments agree on all ranks.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 In: a Scop, the arrays that somebody cut.  Out: cuts of more arrays, and each statement's instances
 on this rank: those that write its elements (owner-computes); those of a sum whose operands it owns;
 those whose temporary its other instances read; or all of them.
+Recurrences along a cut axis: ranks begin anew, a scan completes them.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 In: a program, a mesh, axes of arrays.  Out: a `Plan`, proven for all numbers of ranks.
 Refuses: arrays and axes that are not there (PO0853), control that depends on data (PO0854).
+Steps that say what ranks have; proven plans in the cache.
 """
 
 from __future__ import annotations

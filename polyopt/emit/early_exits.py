@@ -3,6 +3,7 @@
 In: where a statement stands, a status.  Out: the C lines that leave there with that status.
 Outermost serial loops with loops inside ask for signals once an iteration, loops that threads share
 do so as well; a text without a driver that knows of signals never stops.
+A sweep meets an element of its own at every iteration, so memory bounds its length.
 """
 
 from __future__ import annotations

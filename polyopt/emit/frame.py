@@ -1,6 +1,7 @@
 """Choose the names of a C function: parameters, heap temporaries, views of arrays.
 
 In: a `LoopFunction`.  Out: `Frame`, which every part of the text agrees on.
+Identifiers clash with no keyword, macro or name of a header.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 In: a node and its lines.  Out: the lines, the last one with a character that no text has behind it,
 while somebody asks for marks (`emit.annotated`).  Breaking lines leaves marks where they are.
+The text with the statement of the program that each line runs.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 In: the body of a parallel loop, or one with very many nests.  Out: the functions, in
 `BodyEmitter.regions`, and the statements that call them.
 A compiler's time grows superlinearly with the size of a function: each gets a few nests.
+Serial loops in pieces ask for signals between these.
 """
 
 from __future__ import annotations

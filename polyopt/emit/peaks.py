@@ -2,6 +2,7 @@
 
 In: a `LoopFunction`, as it is printed, of known sizes.  Out: bytes, and the largest arrays.
 Refuses: temporaries whose sizes only the call tells (PO0709).
+Lists the memory that a kernel takes besides its arguments and results.
 """
 
 from __future__ import annotations

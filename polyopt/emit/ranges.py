@@ -1,6 +1,7 @@
 """Bound integer expressions from below, so that floor division may print as plain division.
 
 In: what is known of sizes and iterators.  Out: a constant below every value, or None (unknown).
+The trip count of a loop, bounded by a constant; which rows are long.
 """
 
 from __future__ import annotations

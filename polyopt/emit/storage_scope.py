@@ -3,6 +3,7 @@
 In: a lowered body and, per temporary, the loops its values live in.  Out: the body with scalars and
 small arrays declared in that loop instead of full arrays, and the names of those made local; dead
 copies into locals are removed.
+Temporaries of parallel loops: one array in the memory of each thread.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Print VECTOR loops on registers, from an aligned address on; their ends are partial vectors.
 
 In: the emitter of the loop's body, the loop.  Out: code trees.
+Reads of a row at neighbouring positions are shuffles of two registers.
 """
 
 from __future__ import annotations

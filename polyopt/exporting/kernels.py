@@ -3,6 +3,7 @@
 In: programs and their compilations, a name.  Out: texts by name.
 Refuses: programs of devices (PO0640), names that files would share (PO0643), and what
 `exporting.program` refuses.
+Files for pkg-config and CMake, and a manifest.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 In: `Source`s, names.  Out: the text of `NAME_main.c`, and the files that it is built with.
 Refuses: kernels that call NumPy (PO0641), and arguments that are parts of one memory (PO0642).
 Each size, shape and condition is checked there as a call from Python checks it.
+What a kernel takes and gives, in words and as JSON.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ Refuses: what `check_call` refuses, by returning NotImplemented; raises the faul
 Arrays stay on the device for the whole call, and arguments that are there already stay there, with
 the results of a call that has one; such a call waits only for what the host reads: elements that
 its loops and conditions need, faults, results that are no arrays.
+Arrays are in the device's memory for the time of a call.
 """
 
 from __future__ import annotations

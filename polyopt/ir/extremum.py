@@ -4,6 +4,7 @@ In: a loop.  Out: the accumulator, what is chosen, what comes before it; None fo
 Emitters and the proof read the same form.  Lanes choose among the `x` in any order, the result of
 that being the one in order but for its sign where it is a zero, and where `m` began as NaN: equal
 numbers have equal bits, zeros aside, and a NaN among the `x` is never chosen.
+`m = x if x > m else m` is an extremum written as a choice.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The value that an operator leaves as it is, per dtype, and where order does not matter.
 
 In: an operator, a dtype.  Out: a constant, or None where there is none.
+Updates that several threads may make to one element at the same time.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ The interpreter's handler writes a byte to a pipe; a thread of the C library tha
 knows nothing of Python's lock, calls isl's own function.
 Does nothing: on other threads than the main one, where other handlers or another pipe are set,
 where the C library has no such threads, in forked processes.
+A timer of the C library aborts a call of isl that takes too long.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 In: statements from a front end.  Out: immutable records over isl sets and maps.
 Spaces: a domain is `[params] -> { S0[i, j] }`, an access `{ S0[i, j] -> A[i, j + 1] }`.
+What is known of some of very many sizes, without the others.
 """
 
 from __future__ import annotations

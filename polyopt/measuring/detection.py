@@ -1,6 +1,7 @@
 """Detect the processor: instruction sets, registers, caches.
 
 In: what Linux lists in `/proc` and `/sys`.  Out: `Machine`; what is not listed is a usual number.
+Environment variables and a file give other numbers of the machine.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ In: the loops with kernels, as they are printed.  Out: one claim for each kernel
 Two accesses to an element, one of them writing, are ordered if one thread makes both, or if all
 threads of the block (or of their warp) meet at a barrier between them.  Conflicts between the
 iterations of one concurrent loop are checked by `order` and `sharing`.
+Asynchronous copies have completed before their elements are accessed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Prove that loops implement a program, part by part.
 
 In: the front end's `Program`, the `LoopFunction` that is printed.  Out: a `Certificate`.
+Vector statements become loops over lanes, chains of choices loops in order.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 In: a loop AST.  Out: the same with a concurrent loop over chunks, and the loop in one chunk, as one
 concurrent loop; a condition selects the iterations of chunks that run.  Each iteration is in one
 chunk, so it runs as often as before; running all concurrently allows more orders.
+Undoes strip-mining, and versions of loops for whole tiles.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 In: the program, the loops without shadowed names.  Out: one claim: the same signature, sizes and
 arrays of the caller; every access has its array's type and rank, every local its declared type.
 Only storage that the loops declare themselves may differ from the program's.
+Shadowed iterators, and names that are declared twice, are renamed first.
 """
 
 from __future__ import annotations

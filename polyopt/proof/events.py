@@ -2,6 +2,7 @@
 
 In: the source's statements.  Out: `Event`s, named after their statements.
 A write that may keep its element's value also reads it.
+The write that each read gets its value from.
 """
 
 from __future__ import annotations

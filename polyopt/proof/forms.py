@@ -3,6 +3,7 @@
 In: the loops without shadowed names.  Out: one claim.  Refuses: operands of several types,
 constants out of range, loops without progress, comments that end early, memory allocated by several
 threads, reductions of locals that iterations also use otherwise.
+The terms of every recurrence that threads scan are reassociable.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 In: nodes in the order in which they run.  Out: bounds over iterators and sizes of scalars that
 start with a known value and to which loops only add constants.
+Values that loops find while they run: what is known of them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Collect what loop ASTs read, write and set.
 
 In: nodes of `polyopt.ir.loops`.  Out: expressions, names of arrays and locals.
+Whether two accesses may alias, and whether a value is unchanged.
 """
 
 from __future__ import annotations

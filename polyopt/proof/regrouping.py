@@ -4,6 +4,7 @@ In: an expression of the source, one of the loops, how to compare their atoms.  
 `NotRegrouped` where a monomial differs by more than roundings of its constants.
 A value in other storage is paired with the atom of the source that occurs in monomials with the
 same coefficients, in the order of subscripts; the pairs are compared like any other values.
+Loops that a library computes are a product, whose terms may be added in any order.
 """
 
 from __future__ import annotations

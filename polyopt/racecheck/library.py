@@ -2,6 +2,7 @@
 
 In: C text, a directory.  Out: a shared library that notes its conflicting accesses.
 Refuses: no gcc (PO0508); a compiler that fails or does not end (PO0502, PO0504).
+Two iterations that no order separates, and the memory both touch, are a race.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A process of its own for kernels that may crash or never end.
 
 In: directories of jobs.  Out: None when a job was done, else `Ended`: how the process ended.
+Parent and child write jobs and results as files in a directory.
 """
 
 from __future__ import annotations

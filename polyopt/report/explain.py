@@ -1,6 +1,7 @@
 """A schedule in words: what runs, what depends on what, which loops are parallel and which are not.
 
 In: a Program and its Schedule.  Out: text, section by section, and the same facts as plain data.
+Which statements share loops, and why others do not; what copies loops could have.
 """
 
 from __future__ import annotations

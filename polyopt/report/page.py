@@ -3,6 +3,7 @@
 In: a summary's subject, texts of its levels.  Out: HTML without anything from elsewhere, below a
 megabyte.
 Refuses: to write it without jinja2 (PO0524).
+Nests and text from nearer than the summary; the roofline.
 """
 
 from __future__ import annotations

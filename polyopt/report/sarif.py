@@ -2,6 +2,7 @@
 
 In: a `Report`, polyopt's version.  Out: plain data.  What is proven makes no result.
 Files are named relative to the working directory where they lie below it.
+Workflow commands of GitHub Actions say the same: `::error file=…,line=…::message`.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 In: what a compilation made, sizes, a machine and its rates.  Out: a `Summary`; `summary_text` and
 `summary_html` show it.
+Products that a BLAS library would compute sooner than its loops.
 """
 
 from __future__ import annotations

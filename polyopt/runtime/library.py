@@ -2,6 +2,7 @@
 
 In: a library's path, its `Source`, a thread count.  Out: `Loaded`, its functions.
 Refuses: a library that cannot be loaded (PO0503).
+Keeps memory of large results for the next calls, and the time that waiting threads spin.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What a call returns, made of the arrays that it wrote.
 
 In: a signature, arrays by their names in the Scop, the caller's values.  Out: what `return` gives.
+What a running kernel needs from Python: errors, library functions, arrays cut to length.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Where arrays lie in one another's memory.
 
 In: arrays of a call.  Out: whether two share an element; where one begins in another, how it runs.
+Overlaps of arguments that kernels refuse are found here, too.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 In: a requested compiler name or None, the environment.  Out: `Compiler`, flags as argument lists.
 Refuses: no compiler (PO0501), a compiler that cannot be run (PO0505).
+`POLYOPT_MACHINE` may name an instruction-set level in place of the processor that runs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Define data steps, which change where values are stored, and their results.
 
 In: nothing.  Out: `DataStep` and `RewrittenProgram`; `data.py` proves them.
+Dependences that such a step does not change are used again.
 """
 
 from __future__ import annotations

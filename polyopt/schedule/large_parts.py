@@ -4,6 +4,7 @@ In: a `Program`.  Out: the same statements in the same order, in more parts.
 The time to schedule a part grows with the square of its statements, while what is gained from
 moving nests is near: each part is scheduled by itself.  Nests stay whole, and so does a part
 inside a region, or one of a single nest.
+Programs that are too large to analyse keep the order of the source.
 """
 
 from __future__ import annotations

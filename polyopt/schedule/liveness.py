@@ -2,6 +2,7 @@
 
 In: a Scop, or a Schedule's tree and dependences.  Out: live-in and live-out elements per array;
 arrays that iterations of a loop could privatize, and whether the last copy is live afterwards.
+Arguments that are overwritten before they are read need no copy to a device.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ on demand: mostly a superset shows already that nothing inside is wrong.
 Each two statements are treated apart, and each answer is memoized with what it depends on: their
 two functions of the loop, or their parts of a filter.  When one tree after another is checked, most
 pairs of statements meet the same loops and filters again.
+Whether iterations of a loop access disjoint elements.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 In: nodes of expressions.  Out: `Expr` with the type that C computes them in.
 Refuses: what is not made of sizes, counters and integer operators (`Unread`).
+A function as statements in loops; declarations: integer types, names with dimensions.
 """
 
 from __future__ import annotations

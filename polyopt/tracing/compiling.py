@@ -3,6 +3,7 @@
 In: lazy outputs, lazy inputs.  Out: `CompiledGraph`.
 Refuses: no lazy outputs (PO0802), placeholders missing from the inputs (PO0805), calls whose arrays
 are not what the placeholders say (PO0201, PO0203, PO0206 to PO0208).
+Inputs that are declared, arrays that are captured.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 In: a graph.  Out: `Stage`s; the values of the outputs for arrays.
 Errors of the compiler point at the line that recorded the operation.
+Segments of large graphs; the oracle, a graph evaluated node by node.
 """
 
 from __future__ import annotations

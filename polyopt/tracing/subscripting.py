@@ -2,6 +2,7 @@
 
 In: an array's shape and a key.  Out: the shape of what the key selects.
 Refuses: too many subscripts, integers outside the array (PO0140).
+What shapes broadcast to.
 """
 
 from __future__ import annotations

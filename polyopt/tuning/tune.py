@@ -2,6 +2,7 @@
 
 In: a function, its types and options, a call's values, seconds.  Out: `Tuned`.
 Refuses (PO0227): targets other than C, arguments that share memory, calls that the kernel refuses.
+Numbers of a schedule that may vary; coordinate descent over them.
 """
 
 from __future__ import annotations

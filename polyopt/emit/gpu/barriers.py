@@ -2,6 +2,7 @@
 
 In: kernels without barriers.  Out: the same with `Barrier` nodes, each of which names what it
 orders.  No barrier is redundant; conflicts within a warp get barriers of warp scope.
+Slots between the nodes that all threads run; whether barriers separate a pair exactly.
 """
 
 from __future__ import annotations

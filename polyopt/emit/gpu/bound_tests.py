@@ -2,6 +2,7 @@
 
 In: a value and its limit, INT64.  Out: comparisons: `i < (n - 1) // 8 + 1` is `8 * i < n`.
 Also derives the ranges that a loop's bounds give its iterator.
+Comparisons with a quotient become comparisons with its dividend.
 """
 
 from __future__ import annotations

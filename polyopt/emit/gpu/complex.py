@@ -2,6 +2,7 @@
 
 In: expressions, a kernel's text.  Out: text; the definitions of the functions it calls.
 Refuses: functions that C lacks, too (PO0402).
+NumPy's product, quotient and functions of complex numbers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Define the spellings in which CUDA and OpenCL differ.
 
 In: what a kernel's printer wants to say.  Out: text.
+Reductions of 32-bit integers over all lanes of a warp.
 """
 
 from __future__ import annotations

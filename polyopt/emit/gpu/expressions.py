@@ -2,6 +2,7 @@
 
 In: `Expr`, where arrays lie, which iterators are `int`, what others are counted from.
 Out: text.
+Integer operations that may overflow, which is undefined, are told by their ranges.
 """
 
 from __future__ import annotations

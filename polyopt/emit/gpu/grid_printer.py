@@ -4,6 +4,7 @@ In: BLOCK loops.  Out: the grid's extents for the host; declarations and loops a
 The innermost loop is x.  Rows of blocks are grouped where a loop asks for it.  Blocks with
 shared memory run one iteration each: where y or z may be too small, or there are more than three
 loops, all are linearized along x.
+Chooses the names of a kernel: parameters, storage, its own identifiers.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 In: kernels.  Out: the same; where a block repeatedly updates elements of a small array by an exact
 associative operation, it updates a private copy and combines that with the array once.
+Prints the copies; spills shared arrays that exceed the shared memory to the device's.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 In: a nest, a number of threads.  Out: each iterator's value, the loop over the iterations of one
 thread, guards for threads that have fewer.
+Iterations of a box are distributed cyclically over the threads of a block.
 """
 
 from __future__ import annotations

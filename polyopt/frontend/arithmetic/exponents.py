@@ -4,6 +4,7 @@ In: the operands and the type of the result.
 Out: checks of the call, faults.
 Refuses: negative exponents of NumPy's integers (PO0147); what only the running kernel knows, and a
 complex power of Python's floats, is a fault (PO0232).
+Divisors among Python's own numbers: one that is zero raises.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Python's operators on front-end values: folding of constants, Python's rules for its own numbers.
 
 In: an operator's NumPy name and two values.  Out: a value.
+Constants of more than 64 bits give values that fit, or are refused.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 In: the builder after a reading.  Out: facts, and limits on how often loops run.
 Every reading starts from ranges that are right (any 64-bit integer at first), so each result is.
+Limits of the sizes at a call, so that no integer leaves its type.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Arrays put together from arrays: concatenate, stack, roll, diff, repeat.
 
 In: arguments of the call.  Out: new arrays, or lazy ones where a subscript map is enough.
+np.r_ and np.c_ join what is between their brackets.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Functions that only rename elements: transpose, swapaxes, expand_dims, squeeze, flip, diagonal.
 
 In: an array value.  Out: a view of it; no element is copied.
+Sliding windows are views, too.
 """
 
 from __future__ import annotations

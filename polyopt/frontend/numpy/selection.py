@@ -1,6 +1,7 @@
 """np.where, np.clip and other elementwise functions that are no ufuncs.
 
 In: arguments of the call.  Out: lazy arrays or numbers.
+Functions whose results are as long as the data says.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The drafts of a function become the parts of a program: exact domains, checks, names, roles.
 
 In: the builder after the last reading.  Out: `Finished`.
+Values that no iteration reads are not computed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Demands become checks of the call: the sizes for which some instance would violate them.
 
 In: demands with their scopes.  Out: `Check` records whose conditions are exact.
+A check of a subscript at run time that repeats another is left out.
 """
 
 from __future__ import annotations

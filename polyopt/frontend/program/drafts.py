@@ -1,6 +1,8 @@
 """What is collected while a function is read: drafts of statements, demands, limits.
 
-Out: records that `builder.py` fills and `assembly.py` turns into the parts of a program."""
+Out: records that `builder.py` fills and `assembly.py` turns into the parts of a program.
+Marks are places that are no statements: dynamic sizes, their memory, library calls.
+"""
 
 from __future__ import annotations
 

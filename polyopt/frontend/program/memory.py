@@ -3,6 +3,7 @@
 In: array values and views.  Out: statements in the builder.
 NumPy reads the whole right side before it writes: `conflicts` decides whether that needs a
 temporary, and in which direction the loops must run when it does not.
+Writes of one element; the reductions that explicit loops spell out.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 In: the builder before and after a function was read.  Out: gradients in new memory.
 Refuses: operations without a derivative, loops that data end, sizes that data decide (PO0183).
+Temporaries with elements of their own for each iteration of a loop.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 In: a copy and the arrays it may stand for.  Out: nothing; refuses what tells it from the original:
 writes into the copy (`pins.refuse_write`), writes into the arrays while it is read (PO0160).
+Copies of names that are bound again are written back, or refused.
 """
 
 from __future__ import annotations

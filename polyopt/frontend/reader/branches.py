@@ -3,6 +3,7 @@
 In: the statement's tree.  Out: statements under conditions; names merged where branches meet.
 Affine conditions restrict the domain; others guard the writes and are computed once beforehand
 where a branch changes what they read.
+`assert` and `raise` are checks of the call, or faults of the kernel.
 """
 
 from __future__ import annotations

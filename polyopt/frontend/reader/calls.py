@@ -2,6 +2,7 @@
 
 In: a function value and its arguments.  Out: the value returned.
 Refuses: functions outside the tables (PO0150, PO0119), recursion (PO0123).
+Objects that a program makes: named tuples, dataclasses, `record`.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 In: a comprehension's tree, or values to be iterated.  Out: a sequence, or values made on demand.
 Refuses: generators with conditions that are not known while compiling, or with several symbolic
 ranges, that no function takes at once (PO0114).
+What `for` runs over: ranges, arrays, enumerate, zip, reversed.
 """
 
 from __future__ import annotations

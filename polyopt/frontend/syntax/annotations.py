@@ -3,6 +3,7 @@
 In: an element type subscripted by dimension names, numbers or slices; a function.  Out:
 `Annotation` records; what the annotations of a function say.
 Refuses: types that are not what annotations say (PO0207, PO0208, PO0215).
+Types of a kernel's arguments, as far as code depends on them.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 In: a function object.  Out: `PyFunction`.
 Refuses: functions without source text (PO0101) or with another one than they were compiled from
 (PO0104), lambdas, generators, coroutines (PO0102, PO0113).
+Blocks that only set how NumPy warns mean their bodies.
 """
 
 from __future__ import annotations

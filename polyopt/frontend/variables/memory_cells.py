@@ -2,6 +2,7 @@
 
 In: a number, the variable.  Out: the statements that store it, what the variable then holds.
 The types that the next reading needs are learned.
+Arrays of a name whose length changes in a loop.
 """
 
 from __future__ import annotations

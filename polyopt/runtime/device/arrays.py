@@ -3,6 +3,7 @@
 In: objects with `__cuda_array_interface__` or DLPack (CuPy, PyTorch).  Out: `DeviceArray`, which
 has both, too.
 Refuses: an element type, an address or a device that kernels cannot take (PO0216).
+DLPack's capsules are read and made through ctypes.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 In: text, an architecture such as `sm_90`, flags.  Out: `Cubin`, kept in the cache.
 Refuses: no compiler (PO0514), text that does not compile (PO0515), too much shared memory (PO0517).
+NVRTC through ctypes; what ptxas says of the resources of kernels.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 In: text, arrays, launches.  Out: the protocol `Provider` and the records it speaks in.
 Refuses: blocks with too many threads (PO0516), too much shared memory (PO0517), grids that are too
 large (PO0518), arrays that do not fit a buffer (PO0918).
+The errors of devices and their compilers, with codes.
 """
 
 from __future__ import annotations
