@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import islpy as isl
 
 from polyopt.cregion.syntax import Unit, parse_unit
+from polyopt.cregion.syntax import walk as parts_of
 from polyopt.dataclass import dataclass, field
 from polyopt.errors import BudgetError, Loc, PolyoptError, UsageError
 from polyopt.ir.affine import (
@@ -42,7 +43,7 @@ def judge_text(text: str, file: str) -> tuple[Finding, ...]:
     """Return what holds of the functions of a C text; raises PO0628 where it is none, PO0523."""
     unit = parse_unit(text.encode(), file)
     if unit.root.has_error:
-        bad = next((n for n in _walk(unit.root) if n.type == "ERROR" or n.is_missing), unit.root)
+        bad = next((n for n in parts_of(unit.root) if n.type == "ERROR" or n.is_missing), unit.root)
         raise _error("PO0628", f"`{file}` is not C that can be read", unit.loc(bad))
     found = [
         one for function in functions_of(unit.root) for one in Judge(unit, function).findings()
@@ -51,12 +52,6 @@ def judge_text(text: str, file: str) -> tuple[Finding, ...]:
         start = Loc(file, 1, 1, 1, 1)
         raise _error("PO0628", f"`{file}` has no function with a loop to judge", start)
     return tuple(found)
-
-
-def _walk(node: Node) -> Iterator[Node]:
-    yield node
-    for child in node.children:
-        yield from _walk(child)
 
 
 _HINTS = {

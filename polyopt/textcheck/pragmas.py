@@ -6,9 +6,9 @@ In: nodes, the text of a pragma.  Out: names.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from polyopt.cregion.syntax import walk
 from polyopt.textcheck.scope import text_of
 
 if TYPE_CHECKING:
@@ -25,12 +25,6 @@ _OWN = frozenset(("private", "firstprivate", "lastprivate", "linear", "reduction
 IGNORED = re.compile(
     r"(?:GCC\s.*|clang\s.*|STDC\s.*|scop|endscop|ivdep|unroll\b.*|once)", re.DOTALL
 )
-
-
-def walk(node: Node) -> Iterator[Node]:
-    yield node
-    for child in node.children:
-        yield from walk(child)
 
 
 def assigned(node: Node) -> set[str]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
+from polyopt.cregion.syntax import walk
 from polyopt.dataclass import dataclass, field
 from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Iter, Param, Unary, UnaryOp
 from polyopt.ir.expr import integer as number
@@ -24,7 +25,6 @@ from polyopt.textcheck.pragmas import (
     guard_of,
     private_of,
     reductions_of,
-    walk,
 )
 from polyopt.textcheck.scope import (
     Access,
