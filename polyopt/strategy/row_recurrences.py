@@ -27,6 +27,7 @@ from polyopt.transforms import Cut, Distribute, Separate, Tile, Unroll, Vectoriz
 
 ROWS = 8  # rows in turn: as many as hide the latency of an addition and a product
 VECTORS = 2  # of rows whose divisions overlap
+DIVIDED = 16  # rows whose divisions overlap, where lanes have the quotients side by side
 LEAST_LANES = 4  # with fewer, rows in turn hide more latency
 MOST_STATEMENTS = 32  # of a nest whose bodies are repeated for each row
 
@@ -258,14 +259,17 @@ def _strip(schedule: Schedule, label: str, machine: Machine) -> _Strip:
     statements = [schedule.scop.statement(name) for name in sorted(names)]
     size = max(schedule.scop.array(s.target.array).dtype.size for s in statements)
     lanes = max(1, machine.vector_bytes // size)
-    heavy = any(map(_is_heavy, statements))
-    if heavy or (
-        lanes >= LEAST_LANES
-        and strategy.lane_accesses.reaches_all_elements(
-            schedule, band, inner, _own(schedule, [label])
+    heavy = [statement for statement in statements if _is_heavy(statement)]
+    own = _own(schedule, [label])
+    if heavy:
+        is_kept = {statement.target.array for statement in heavy} <= own
+        return _Strip(
+            max(lanes * VECTORS, DIVIDED if is_kept else 0), lanes=True, few_in_lanes=True
         )
+    if lanes >= LEAST_LANES and strategy.lane_accesses.reaches_all_elements(
+        schedule, band, inner, own
     ):
-        return _Strip(lanes * VECTORS, lanes=True, few_in_lanes=heavy)
+        return _Strip(lanes * VECTORS, lanes=True)
     return _Strip(ROWS, lanes=False)
 
 

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.dataclass import replace
 from polyopt.ir.loops import LoopKind
+from polyopt.ir.scop import Role
 from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands
 from polyopt.strategy.row_recurrences import jam_recurrences
-from polyopt.transforms import LayOut
+from polyopt.transforms import LayOut, Tile
 from tests.checks import assert_computes
 from tests.reading import read
 
@@ -82,6 +84,15 @@ def test_rows_that_divide_are_lanes():
     assert kinds(schedule, LoopKind.VECTOR) >= 2
     assert not kinds(schedule, LoopKind.UNROLL)
     assert_computes(scop, *schedule.trace)
+
+
+@pytest.mark.parametrize("role, rows", [(Role.TEMP, 16), (Role.OUTPUT, 4)])
+def test_more_rows_divide_where_quotients_are_a_temporarys(role, rows):
+    first = SOLVE.replace("        for j", "        T[i, 0] = 1.0\n        for j", 1)
+    scop = read(first, "A[N, M]; B[N, M]; T[N, M]", "N M")
+    arrays = tuple(replace(a, role=role) if a.name == "T" else a for a in scop.arrays)
+    schedule = jam_recurrences(source_schedule(replace(scop, arrays=arrays)), SMALL, frozenset())
+    assert next(step.sizes for step in schedule.trace if isinstance(step, Tile)) == (rows,)
 
 
 def smooth(x: po.f64["N,M"], y: po.f64["N,M"]):
