@@ -31,19 +31,19 @@ def count_similar_loops(domain: isl.UnionSet, one: Band, two: Band) -> int:
 
 def are_similar(domain: isl.UnionSet, one: BandMember, two: BandMember) -> bool:
     """Tell whether two loops differ by at most a few iterations, for all sizes."""
-    first, second = _values(domain, one), _values(domain, two)
+    first, second = values_of(domain, one), values_of(domain, two)
     here, there = first.intersect_params(second.params()), second.intersect_params(first.params())
     return here.is_subset(_widened(there)) and there.is_subset(_widened(here))
 
 
 def share_iterations(domain: isl.UnionSet, one: BandMember, two: BandMember) -> bool:
     """Tell whether two loops share more than a few iterations, or are similar."""
-    both = _values(domain, one).intersect(_values(domain, two))
+    both = values_of(domain, one).intersect(values_of(domain, two))
     away = both.apply(isl.UnionMap(f"{{ [x] -> [x + {NEAR}] }}"))
     return not both.intersect(away).is_empty() or are_similar(domain, one, two)
 
 
-def _values(domain: isl.UnionSet, member: BandMember) -> isl.UnionSet:
+def values_of(domain: isl.UnionSet, member: BandMember) -> isl.UnionSet:
     """Return the values of a loop."""
     times = isl.UnionMap.from_union_pw_aff(member.schedule)
     return times.intersect_domain(domain).range().coalesce()

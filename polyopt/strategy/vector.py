@@ -26,6 +26,7 @@ from polyopt.schedule.tree import (
     statements_of,
     tuple_names,
 )
+from polyopt.strategy.extents import values_of
 from polyopt.strategy.strides import Stride, accesses, along_row, directions, stride_of
 from polyopt.transforms import Cut, Distribute, Fuse, Interchange, Peel, Vectorize
 
@@ -101,10 +102,23 @@ def _with_vector(schedule: Schedule, label: str, position: int) -> Schedule | No
         Interchange(f"{label}[{p}]", f"{label}[{p + 1}]") for p in range(position, last)
     ]
     whole = schedule.attempt(*moves, Vectorize(f"{label}[{last}]"))
-    if whole is not None:
+    if whole is not None and not _is_guarded(whole, label):
         return whole
     moved = schedule.attempt(*moves) if moves else schedule
-    return None if moved is None else _split(moved, label) or _peel(moved, label)
+    if moved is None:
+        return None
+    return _split(moved, label) or whole or _peel(moved, label)
+
+
+def _is_guarded(schedule: Schedule, label: str) -> bool:
+    """Tell whether some lanes run fewer statements than others: their vectors are in parts."""
+    band = find_band(schedule.tree, label)
+    if not isinstance(band.child, Sequence):
+        return False
+    _, domain = path_to(schedule.tree, schedule.scop, label)
+    lanes = band.members[-1]
+    first, *others = (values_of(domain.intersect(part.domain), lanes) for part in band.child.parts)
+    return not all(first.is_equal(other) for other in others)
 
 
 def _peel(schedule: Schedule, label: str) -> Schedule | None:
@@ -150,7 +164,8 @@ def _rejoined(schedule: Schedule, labels: list[str]) -> tuple[Schedule, list[str
     for label in labels[1:]:
         is_near = len(places[label]) == 1 and places[label] == places[kept[-1]]
         fused = joint.attempt(Fuse(kept[-1], label, 1)) if is_near else None
-        if fused is not None and fused.attempt(Vectorize(kept[-1])) is not None:
+        whole = None if fused is None else fused.attempt(Vectorize(kept[-1]))
+        if fused is not None and whole is not None and not _is_guarded(fused, kept[-1]):
             joint = fused
         else:
             kept.append(label)

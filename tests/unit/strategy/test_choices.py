@@ -119,6 +119,25 @@ def test_bodies_are_split_for_lanes():
     assert_computes(scop, *schedule.trace)
 
 
+def test_no_lane_has_fewer_statements_than_others():
+    """A border that only some statements run would cost each vector a choice."""
+    scop = read(
+        """
+for i in range(N):
+    for j in range(N):
+        B[i, j] = 0.0
+for i in range(N):
+    for j in range(1, N - 1):
+        B[i, j] = A[i, j - 1] + A[i, j + 1]
+""",
+        "A[N, N]; B[N, N]",
+    )
+    fused = fuse_nests(source_schedule(scop), frozenset())
+    found = vectorize_innermost(fused)
+    assert [band.label for band in bands(found.tree)] == ["L0", "L0.0", "L0.1"]
+    assert kinds(found) == {("j", "vector")}
+
+
 def test_marked_loops_are_left_alone():
     schedule = source_schedule(scops.transposed()).apply(Vectorize("i"))
     assert str(vectorize_innermost(schedule)) == str(schedule)
