@@ -2,7 +2,6 @@
 
 In: functions, files, folders or artefacts; claims.  Out: every claim's verdict as text, JSON, SARIF
 or annotations; exit code 1 where one is not proven.  Needs no compiler.
-The functions that it is asked about: of a file, of a folder, or one by name.
 """
 
 from __future__ import annotations

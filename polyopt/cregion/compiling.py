@@ -3,7 +3,7 @@
 In: a `Translated` region, options, a machine.  Out: `Compiled`: the text of a function, the call
 that stands for the region.
 Refuses: what the front end refuses in the region's loops, at their place in the C file.
-Conditions on the sizes of a call; the file with its regions replaced.
+Conditions on the sizes of a call.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 In: a `LoopFunction`.  Out: `Source` with an entry `int name(sizes, scalars, arrays)`.
 Refuses: what the expression printer refuses.
-The header of a kernel, with its contract.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Lower one static control part: a proven schedule to loops, through isl's AST generator.
 
 In: a `Schedule`.  Out: loops that run every instance of its Scop once, in order.
-Skewed loops are shifted back to the source's coordinates.
 """
 
 from __future__ import annotations

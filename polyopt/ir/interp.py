@@ -4,7 +4,6 @@ In: arrays (changed in place), sizes, symbols.  Out: the arrays; optionally a tr
 Refuses: an element outside its array (PO0910), sizes outside the context (PO0912), a time map
 that misses an instance (PO0913), conflicting iterations of a loop marked parallel (PO0914).
 It shares nothing with the scheduler or the emitters, so that it can judge both.
-A program's parts run in the source's order.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 In: an expression and what is known of its names.  Out: a `Span`, never empty.
 An operation of 64 bits or fewer that may leave its type has every value of that type.
 Interval arithmetic after Moore, "Interval Analysis", 1966.
-`interval_of` gives bounds that are affine, of values found while the kernel runs.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 In: arguments of `np.add(...)`, `np.add.reduce(...)`, `np.divmod(...)`.  Out: values.
 Refuses: `reduceat`, and reductions of functions that have no neutral element (PO0150).
-Running sums and products; places of extrema.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 In: an array and a BOOL array of its shape.  Out: `Masked` values, which keep the full shape and
 know where they count; elementwise operations, sums and masked assignment understand them.
 Refuses: uses that need to know how many elements there are (PO0135).
-Elements under a mask one after the other: their number is found while the kernel runs.
 """
 
 from __future__ import annotations
