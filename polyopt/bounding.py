@@ -29,8 +29,9 @@ from polyopt.numerics.compare import Comparison, compare
 from polyopt.numerics.results import result_arrays
 from polyopt.pipeline import bounded_lower, sequential
 from polyopt.runtime import build as builder
+from polyopt.runtime.caller import caller_for
 from polyopt.runtime.check import check_call
-from polyopt.runtime.library import caller_for, has_no_buffers, load_extension, load_foreign
+from polyopt.runtime.library import has_no_buffers, load_extension, load_foreign
 from polyopt.runtime.process import calls_text, process_for
 from polyopt.runtime.store import open_store
 from polyopt.runtime.toolchain import find_compiler

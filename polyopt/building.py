@@ -24,16 +24,16 @@ from polyopt.ir.host import DeviceProgram, Emitted
 from polyopt.ir.source import Signature, Source
 from polyopt.machine import Machine
 from polyopt.runtime import build as builder
+from polyopt.runtime.caller import begin as begin_caller
+from polyopt.runtime.caller import caller_for
 from polyopt.runtime.fingerprint import versions
 from polyopt.runtime.library import (
     Loaded,
-    caller_for,
     has_no_buffers,
     load_extension,
     load_foreign,
     no_device,
 )
-from polyopt.runtime.library import begin as begin_caller
 from polyopt.runtime.lookup import Found, find, keep
 from polyopt.runtime.notices import BudgetWarning, PolyoptWarning, log, notice
 from polyopt.runtime.process import begin as begin_process

@@ -13,10 +13,13 @@ import pytest
 import polyopt as po
 from polyopt import proving
 from polyopt.errors import BudgetError
+from polyopt.ir.source import Signature
 from polyopt.runtime import build
-from polyopt.runtime.library import caller_for
+from polyopt.runtime.caller import caller_for
+from polyopt.runtime.process import process_for
 from polyopt.runtime.store import open_store
 from polyopt.runtime.toolchain import find_compiler
+from tests.unit.runtime.sources import make
 
 pytestmark = pytest.mark.toolchain
 
@@ -30,8 +33,10 @@ def doubled(x):
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Return a cache of its own, without kernels; the module that calls them is in memory."""
+    """Return a cache of its own, without kernels; what they share is in memory."""
     caller_for(open_store(), find_compiler(open_store()))
+    shared = make("", (), Signature("any", (), (), (), (), False, ()), openmp=True)
+    process_for(shared, open_store(), find_compiler(open_store()))
     monkeypatch.setenv("POLYOPT_CACHE_DIR", str(tmp_path))
     yield tmp_path / "v1"
     assert not list((tmp_path / "v1" / "staging").iterdir())

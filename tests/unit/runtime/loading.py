@@ -5,7 +5,8 @@ from __future__ import annotations
 from polyopt.emit.wrapper import wrapper_source
 from polyopt.ir.source import Source
 from polyopt.runtime import build
-from polyopt.runtime.library import Loaded, caller_for, load_extension, load_foreign
+from polyopt.runtime.caller import caller_for
+from polyopt.runtime.library import Loaded, load_extension, load_foreign
 from polyopt.runtime.process import calls_text, process_for
 from polyopt.runtime.store import Store, open_store
 from polyopt.runtime.toolchain import find_compiler

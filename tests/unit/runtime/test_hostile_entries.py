@@ -17,7 +17,7 @@ import pytest
 import polyopt as po
 from polyopt import kernel_entries
 from polyopt.measuring import capabilities, rates
-from polyopt.runtime import build, library, toolchain
+from polyopt.runtime import build, caller, toolchain
 from polyopt.runtime.elf import ElfKind, check_elf
 from polyopt.runtime.notices import CacheWarning
 from polyopt.runtime.store import KINDS, MANIFEST, WRONG_DATA, Entry, Store, digest, open_store
@@ -54,7 +54,7 @@ def filled(tmp_path_factory) -> Path:
 
 def call() -> None:
     """Compile as a new process does, run, and compare."""
-    library._LOADED.clear()
+    caller._LOADED.clear()
     a = np.arange(5.0)
     po.kernel(double, schedule="source", threads=1)(a)
     assert a.tolist() == [0, 2, 4, 6, 8]

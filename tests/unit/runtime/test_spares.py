@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.runtime.library import LEAST, PAGE, SPARES, Spares
+from polyopt.runtime.spares import LEAST, PAGE, SPARES, Spares
 
 FLOAT = np.dtype(np.float64)
 MANY = LEAST // 8

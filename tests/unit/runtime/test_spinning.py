@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from polyopt.runtime.library import CHOSEN, SPINS, VARIABLE, short_waits
 from polyopt.runtime.process import VARIABLE as OPENMP
+from polyopt.runtime.spinning import CHOSEN, SPINS, VARIABLE, short_waits
 
 PROGRAM = """
 import os

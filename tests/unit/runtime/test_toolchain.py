@@ -17,7 +17,8 @@ import pytest
 
 from polyopt.errors import ToolchainError
 from polyopt.runtime import build, toolchain
-from polyopt.runtime.library import caller_for, load_extension
+from polyopt.runtime.caller import caller_for
+from polyopt.runtime.library import load_extension
 from polyopt.runtime.store import Store, open_store
 from polyopt.runtime.toolchain import Family, find_compiler, kernel_flags
 from tests.unit.runtime import sources
