@@ -57,7 +57,7 @@ xp.argsort(x, axis=1); xp.searchsorted(xp.sort(x[0, :]), y[0, :]); xp.nonzero(x 
 xp.meshgrid(x[0, :], y[:, 0])[0]; xp.broadcast_arrays(x, y[0, :])[1]
 """
 MADE = """
-xp.zeros_like(x); xp.ones_like(x); xp.full_like(x, 2.0); xp.empty_like(x) * 0.0 + x
+xp.zeros_like(x); xp.ones_like(x); xp.full_like(x, 2.0); xp.zeros_like(xp.empty_like(x)) + x
 xp.arange(4.0) + x; xp.linspace(0.0, 1.0, 4) * x; xp.eye(3) @ x; xp.zeros((3, 4)) + x
 xp.ones(4) * x; xp.full((4,), 2.0) * x; xp.asarray(2.0) * x
 """
