@@ -1,7 +1,7 @@
 """Give contractions with few rows or few columns a version of their own.
 
 In: a schedule whose nests are still apart; a contraction with few rows, with one column, or with
-fewer columns than a vector has lanes whose rows lie next to each other in the other operand.
+a few columns whose rows lie next to each other in the other operand.
 Out: the schedule with a version for the sizes for which all of its contractions are narrow; the
 contraction with its sums jammed: each operand passes by once, because what is packed or held in
 registers would not be used again.
@@ -48,6 +48,7 @@ from polyopt.transforms import (
 from polyopt.transforms.amount import Amount
 
 MOST = 4  # statements: a contraction, what begins it and what uses its results
+MOST_COLUMNS = 3  # each loads the operand of the rows again
 QUOTA = 200_000  # isl operations to find out how long loops are
 
 
@@ -111,11 +112,11 @@ def _bounds(schedule: Schedule, found: Mapping[str, Roles], machine: Machine) ->
 
 
 def _most_columns(schedule: Schedule, label: str, machine: Machine) -> int:
-    """Return the most columns for which lanes run across rows: vectors of columns are not full."""
+    """Return the most columns for which lanes run across rows: those of a vector would be idle."""
     statement = only_statement(schedule.tree, schedule.scop, label)
     assert statement is not None
     element = schedule.scop.array(statement.target.array).dtype.size
-    return max(1, machine.vector_bytes // element - 1)
+    return max(1, min(MOST_COLUMNS, machine.vector_bytes // element // 2 - 1))
 
 
 def _across(schedule: Schedule, label: str, roles: Roles) -> Sum | None:

@@ -20,7 +20,7 @@ from tests.reading import read
 from tests.unit.strategy.test_contraction import BATCH, MATVEC, NN, NT, TN, product
 
 SMALL = Machine(vector_bytes=8, vector_registers=8, l1=128, l2=512)
-WIDE = Machine(vector_bytes=32, vector_registers=16, l1=1024, l2=8192)
+WIDE = Machine(vector_bytes=64, vector_registers=32, l1=1024, l2=8192)
 
 
 def labels(schedule):
@@ -39,8 +39,8 @@ def test_machines():
         (NN, SMALL, "M <= 1, N <= 16"),
         (TN, SMALL, "N <= 16, M <= 1"),
         (NT, SMALL, "M <= 1, N <= 16"),
-        (TN, WIDE, "N <= 16, M <= 3"),
-        (NN, WIDE, "M <= 1, N <= 16"),
+        (TN, WIDE, f"N <= {few_rows(WIDE)}, M <= 3"),
+        (NN, WIDE, f"M <= 1, N <= {few_rows(WIDE)}"),
     ],
 )
 def test_versions(case, machine, bounds):
