@@ -434,7 +434,12 @@ def _automatic(
         if options.target.is_host:
             is_inner = id(scop) in _inner_scops(program)
             return strategy.auto_schedule(
-                scop, machine, is_inner=is_inner, outgrowing=large, source=source
+                scop,
+                machine,
+                is_inner=is_inner,
+                is_part=not program.is_static,
+                outgrowing=large,
+                source=source,
             )
         target = options.target
         model = strategy.gpu.GpuModel(matrices=target.matrices, atomics=target.atomics)

@@ -34,14 +34,17 @@ def auto_schedule(
     machine: Machine,
     *,
     is_inner: bool = False,
+    is_part: bool = False,
     outgrowing: Callable[[Schedule], Collection[str]] = lambda _: (),
     source: Schedule | None = None,
 ) -> Schedule:
     """Return a legal schedule of `scop` chosen for `machine`.
 
     `is_inner`: a data-dependent loop is around the Scop, as around a sparse row; its sums are
-    short. Schedules in which the temporaries `outgrowing` take more memory than the program's own
-    arrays are passed over. Decisions that take more than `BUDGET` isl operations, or most of the
+    short.  `is_part`: it is one of several parts of a program; the certificate applies laws of
+    arithmetic to programs of one part alone.  Schedules in which the temporaries `outgrowing` take
+    more memory than the program's own arrays are passed over. Decisions that take more than
+    `BUDGET` isl operations, or most of the
     time left, are skipped.  `source` is another schedule to begin with.
     """
     source = source or source_schedule(scop)
@@ -57,7 +60,7 @@ def auto_schedule(
         cells = Counter[str]()
         while start is not None:
             large: Collection[str] = ()
-            for found in _candidates(start, machine, split=not is_inner):
+            for found in _candidates(start, machine, split=not is_inner, laws=not is_part):
                 if keeps_scalars_small(found, scalars):
                     large = outgrowing(found)
                     if not large:
@@ -100,15 +103,17 @@ def _mirrored(source: Schedule, machine: Machine) -> Schedule:
     return within_budget("mirrored sums", source, lambda s: mirror(s, machine))
 
 
-def _candidates(source: Schedule, machine: Machine, *, split: bool = True) -> Iterator[Schedule]:
+def _candidates(
+    source: Schedule, machine: Machine, *, split: bool = True, laws: bool = True
+) -> Iterator[Schedule]:
     """Yield candidate schedules, best first, each made on demand."""
     carried = source
-    if has_maxima(source.scop):
+    if laws and has_maxima(source.scop):
         carry = strategy.online_sums.carry_sums
         carried = within_budget("carried sums", source, lambda s: carry(s, machine))
     if carried is not source:
         yield _beside(carried, source, machine, split=split)
-    source = _mirrored(source, machine)
+    source = _mirrored(source, machine) if laws else source
     affine = Affine(Fusion.MIN)
     start = within_budget(str(affine), source, lambda s: s.attempt(affine) or s)
     found = _sketch(start, machine)

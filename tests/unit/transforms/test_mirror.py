@@ -229,3 +229,21 @@ def test_sums_that_are_not_symmetric_are_refuted():
     before = _with(program, "S1", value=other.scop.statement("S1").value)
     claim = check_mirrored(before, made)
     assert claim.verdict is Verdict.REFUTED
+
+
+def iterated(X: po.f64["N,M"], steps: int):
+    G = X.T @ X
+    v = np.ones(X.shape[1])
+    n = 0
+    while n < steps and v[0] > 1e-300:
+        v = G @ v
+        v = v / np.sqrt(v @ v)
+        n += 1
+    return v
+
+
+@pytest.mark.toolchain
+def test_programs_of_several_parts_keep_their_tiles():
+    text = po.kernel(iterated).compile(np.ones((3, 4)), 2).schedule_text
+    assert "mirror(" not in text
+    assert "tile(" in text
