@@ -23,7 +23,7 @@ from polyopt.ir.budget import Budget, Cost, Dropped, note_dropped, optional, que
 from polyopt.ir.host import DeviceProgram, Emitted
 from polyopt.ir.loops import Body, For, LoopFunction, LoopKind, Node
 from polyopt.ir.nodes import map_bodies
-from polyopt.ir.program import Program, Repeat, all_parts
+from polyopt.ir.program import Program, inner_scops
 from polyopt.ir.scop import Scop
 from polyopt.machine import Machine
 from polyopt.proof import Certificate
@@ -407,13 +407,6 @@ def _peak(
     return emit.peaks.planned_peak(loops, program, options.threads or machine.cores)
 
 
-def _inner_scops(program: Program) -> frozenset[int]:
-    """Return which static control parts are in loops that end by counting, by `id`."""
-    around = (part for part in all_parts(program.parts) if isinstance(part, Repeat))
-    counting = (loop.body for loop in around if loop.upper is not None and loop.going is None)
-    return frozenset(id(p) for body in counting for p in all_parts(body) if isinstance(p, Scop))
-
-
 def _automatic(
     program: Program,
     scop: Scop,
@@ -432,15 +425,13 @@ def _automatic(
             return source_schedule(scop)
         large = partial(_outgrowing, program=program, scop=scop, options=options)
         if options.target.is_host:
-            is_inner = id(scop) in _inner_scops(program)
+            lowered = partial(bounded_lower, program=program)
+            seconds = partial(strategy.predicted_seconds, lowered, machine)
             return strategy.auto_schedule(
-                scop,
-                machine,
-                is_inner=is_inner,
-                is_part=not program.is_static,
-                outgrowing=large,
-                source=source,
-            )
+                scop, machine, is_inner=id(scop) in inner_scops(program), outgrowing=large,
+                is_part=not program.is_static, source=source,
+                seconds=seconds if len(program.scops) == 1 else None,
+            )  # fmt: skip
         target = options.target
         model = strategy.gpu.GpuModel(matrices=target.matrices, atomics=target.atomics)
         return strategy.gpu.auto_schedule_gpu(scop, model, large)

@@ -171,3 +171,10 @@ def _head(part: Repeat) -> str:
     while_ = "" if part.going is None else f" while {show(part.going)}"
     kind = "" if not part.parallel else f"  # parallel, private {', '.join(part.private) or '-'}"
     return f"for {part.param} in range({show(part.lower)}, {upper}, {part.step}){while_}:{kind}"
+
+
+def inner_scops(program: Program) -> frozenset[int]:
+    """Return which static control parts are in loops that end by counting, by `id`."""
+    around = (part for part in all_parts(program.parts) if isinstance(part, Repeat))
+    counting = (loop.body for loop in around if loop.upper is not None and loop.going is None)
+    return frozenset(id(p) for body in counting for p in all_parts(body) if isinstance(p, Scop))

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
         memory_budget,
         mirrored_sums,
         online_sums,
+        ranking,
         recomputation,
         row_block_fusion,
         running_rows,
         transposed_lanes,
         wavefront_vectorization,
     )
-    from polyopt.strategy.auto import auto_schedule
+    from polyopt.strategy.auto import auto_schedule, predicted_seconds
 else:
     __getattr__ = names_of(__name__)
 
@@ -39,6 +40,8 @@ __all__ = [
     "memory_budget",
     "mirrored_sums",
     "online_sums",
+    "predicted_seconds",
+    "ranking",
     "recomputation",
     "row_block_fusion",
     "running_rows",

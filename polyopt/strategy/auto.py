@@ -6,7 +6,7 @@ In: a Scop and a machine.  Out: a proven schedule: fused, tiled, parallel outsid
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 
 from polyopt import strategy, transforms
@@ -14,6 +14,7 @@ from polyopt.dataclass import replace
 from polyopt.errors import BudgetError
 from polyopt.ir.budget import note_dropped, optional
 from polyopt.ir.expr import BinaryOp
+from polyopt.ir.loops import LoopFunction
 from polyopt.ir.scop import Role, Scop
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, source_schedule
@@ -28,6 +29,8 @@ from polyopt.strategy.rules import NESTS, ORDER, SUMS
 from polyopt.strategy.tiling import outer_bands, parallelize_outer
 from polyopt.transforms import Affine, Fusion, Separate
 
+SURE = 1.25  # times as long: the model is not wrong by more where it compares
+
 
 def auto_schedule(
     scop: Scop,
@@ -37,15 +40,17 @@ def auto_schedule(
     is_part: bool = False,
     outgrowing: Callable[[Schedule], Collection[str]] = lambda _: (),
     source: Schedule | None = None,
+    seconds: Callable[[Schedule], float] | None = None,
 ) -> Schedule:
     """Return a legal schedule of `scop` chosen for `machine`.
 
     `is_inner`: a data-dependent loop is around the Scop, as around a sparse row; its sums are
     short.  `is_part`: it is one of several parts of a program; the certificate applies laws of
     arithmetic to programs of one part alone.  Schedules in which the temporaries `outgrowing` take
-    more memory than the program's own arrays are passed over. Decisions that take more than
-    `BUDGET` isl operations, or most of the
-    time left, are skipped.  `source` is another schedule to begin with.
+    more memory than the program's own arrays are passed over.  Decisions that take more than
+    `BUDGET` isl operations, or most of the time left, are skipped.  `source` is another schedule to
+    begin with.  `seconds` predicts how long a schedule takes; without it, what comes first is
+    taken.
     """
     source = source or source_schedule(scop)
     scalars = {array.name for array in scop.arrays if not array.shape}
@@ -60,7 +65,9 @@ def auto_schedule(
         cells = Counter[str]()
         while start is not None:
             large: Collection[str] = ()
-            for found in _candidates(start, machine, split=not is_inner, laws=not is_part):
+            for found in _candidates(
+                start, machine, split=not is_inner, laws=not is_part, seconds=seconds
+            ):
                 if keeps_scalars_small(found, scalars):
                     large = outgrowing(found)
                     if not large:
@@ -104,7 +111,12 @@ def _mirrored(source: Schedule, machine: Machine) -> Schedule:
 
 
 def _candidates(
-    source: Schedule, machine: Machine, *, split: bool = True, laws: bool = True
+    source: Schedule,
+    machine: Machine,
+    *,
+    split: bool = True,
+    laws: bool = True,
+    seconds: Callable[[Schedule], float] | None = None,
 ) -> Iterator[Schedule]:
     """Yield candidate schedules, best first, each made on demand."""
     carried = source
@@ -129,7 +141,7 @@ def _candidates(
     is_serial = any(serial(found.schedule.tree)) and not count_tiled_contractions(found.schedule)
     is_first = start is not source and not is_serial
     if is_first:
-        yield _finish(found, split=split)
+        yield from _ranked(source, found, split=split, seconds=seconds)
     own = within_budget(
         "private loops", source, lambda s: strategy.loop_privatization.privatize_loops(s)
     )
@@ -140,6 +152,37 @@ def _candidates(
     if own is source is not start:
         yield _finish(_sketch(source, machine), split=split)
     yield within_budget("parallel loops", source, lambda s: parallelize_outer(s, machine))
+
+
+def predicted_seconds(
+    lower: Callable[[Sequence[Schedule]], LoopFunction], machine: Machine, schedule: Schedule
+) -> float:
+    """Return the predicted seconds of a program whose only schedule this is."""
+    return strategy.ranking.predicted_seconds(lower((schedule,)), machine)
+
+
+def _ranked(
+    source: Schedule, found: State, *, split: bool, seconds: Callable[[Schedule], float] | None
+) -> Iterator[Schedule]:
+    """Yield the schedule of a sketch, after that of `source` where this is predicted to be faster.
+
+    Only nests that were taken apart are compared: what they pass on goes through memory.
+    """
+    first = _finish(found, split=split)
+    if seconds is not None and _takes_apart(source, first):
+        whole = _finish(_sketch(source, found.machine), split=split)
+        is_faster = False
+        with optional("the faster schedule", BUDGET, part=MOST):
+            is_faster = SURE * seconds(whole) < seconds(first)
+        if is_faster:
+            yield whole
+    yield first
+
+
+def _takes_apart(source: Schedule, found: Schedule) -> bool:
+    """Tell whether nests of the source became several, without products being gained."""
+    are_more = len(outer_bands(found.tree)) > len(outer_bands(source.tree))
+    return are_more and not count_tiled_contractions(found)
 
 
 def _beside(carried: Schedule, source: Schedule, machine: Machine, *, split: bool) -> Schedule:
