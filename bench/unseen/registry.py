@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bench.unseen.program import Program
-from bench.unseen.programs import algebra, images, points, recurrences, signals, stencils
+from bench.unseen.programs import algebra, fields, images, points, recurrences, signals, stencils
 
 PROGRAMS: dict[str, Program] = {
     program.name: program
-    for module in (images, stencils, recurrences, algebra, points, signals)
+    for module in (images, stencils, recurrences, algebra, points, signals, fields)
     for program in module.PROGRAMS
 }

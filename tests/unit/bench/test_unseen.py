@@ -11,7 +11,7 @@ from bench.check import relative_error
 from bench.unseen import __main__ as command
 from bench.unseen.implementations import IMPLEMENTATIONS
 from bench.unseen.measure import Row
-from bench.unseen.programs import signals
+from bench.unseen.programs import fields, signals
 from bench.unseen.registry import PROGRAMS
 
 
@@ -22,10 +22,11 @@ def expected(program):
     return {name: arguments[name] for name in program.outputs}
 
 
-def test_there_are_thirty_and_eight_later_ones_and_none_is_in_a_suite():
+def test_there_are_thirty_and_later_ones_and_none_is_in_a_suite():
     known = {stem.replace("-", "_") for stem in workloads.names()}
-    assert len(PROGRAMS) == 38
+    assert len(PROGRAMS) == 47
     assert len(signals.PROGRAMS) == 8
+    assert len(fields.PROGRAMS) == 9
     assert not known & set(PROGRAMS)
     assert 10 <= sum(program.is_numpy for program in PROGRAMS.values()) <= 20
 
