@@ -194,7 +194,7 @@ MUTANTS: tuple[Mutant, ...] = (
         seen=((Layer.LINT, _uses_count),),
     ),
     Mutant(
-        49,
+        50,
         "any terms count as symmetric",
         (Change(mirror, "_ordered", _any_terms),),
         (Layer.PROOF, Layer.ENUMERATION, Layer.TEXT, Layer.RUN),
