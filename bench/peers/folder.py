@@ -27,6 +27,11 @@ def python(name: str) -> Path:
     return environment(name) / "bin" / "python"
 
 
+def packages(name: str) -> list[str]:
+    """Return the folders of a peer's environment that Python looks for modules in."""
+    return [str(path) for path in environment(name).glob("lib/python*/site-packages")]
+
+
 def digest(*parts: object) -> str:
     """Return a short name for what decides a result."""
     return blake2b(repr(parts).encode(), digest_size=12).hexdigest()

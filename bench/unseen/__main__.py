@@ -25,6 +25,7 @@ from bench.environment import describe
 from bench.keep import json_text, prepare_file, replace_file
 from bench.levels import LEVELS, choose
 from bench.loop import PATIENCE, Loop
+from bench.peers.folder import packages
 from bench.unseen.measure import PEERS, ROUNDS, Options, Row, measure
 from bench.unseen.registry import PROGRAMS
 
@@ -71,8 +72,9 @@ def main(words: Sequence[str]) -> None:
     if options.json is not None:
         prepare_file(options.json)
     peers = PEERS
+    sys.path += packages("numba")  # behind this environment's own, here and in the workers
     if importlib.util.find_spec("numba") is None:
-        print("numba is not installed here: pip install numba")
+        print("numba is not installed here: polyopt bench --install numba")
         peers = tuple(peer for peer in PEERS if peer != "numba")
     chosen = [(n, t) for t in options.threads for n in options.names or PROGRAMS]
     rows: list[Row] = []

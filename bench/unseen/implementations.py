@@ -12,6 +12,7 @@ import importlib
 import inspect
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,7 @@ from bench.baseline import COMPILE_SECONDS, SOURCES, NoCompiler, compiler
 from bench.descendants import run_to_end
 from bench.levels import target_flags
 from bench.peers.ccode import HEADER
-from bench.peers.folder import digest, store
+from bench.peers.folder import digest, packages, store
 from bench.unseen.program import Arguments, Program, Sizes
 
 Bind = Callable[[Sizes, Arguments], Callable[[], object]]
@@ -49,6 +50,7 @@ def _polyopt(program: Program, dtype: str, threads: int) -> Bind:
 
 def _numba(program: Program, dtype: str, threads: int) -> Bind:
     """Compile the loops for Numba, by a call at the small sizes."""
+    sys.path += packages("numba")
     from numba import njit
 
     del threads
