@@ -271,7 +271,7 @@ class BodyEmitter:
             lines.append(Line(f"const int64_t {name} = {self.printer.text(loop.upper)};"))
             loop = replace(loop, upper=Symbol(name, DType.INT64))
         rows = emit.random_rows.in_rows(self, loop) if draws_words(loop.body) else None
-        if [type(node) for node in loop.body] == [If]:
+        if not rows and [type(node) for node in loop.body] == [If]:
             rows = emit.chosen_iterations.chosen_iteration(self, loop)
         return [*lines, *(rows or self.settled_loop(loop))]
 
