@@ -28,7 +28,7 @@ KNOWN = {
     ("cli/load.py", "compile"): "the module that the command line names",
     ("cli/load.py", "spec.loader.exec_module"): "the same",
     ("dataclass.py", "exec"): "methods of records, made of the names of polyopt's own fields",
-    ("runtime/library.py", "loader.exec_module"): "an extension whose digest was verified",
+    ("runtime/caller.py", "loader.exec_module"): "an extension whose digest was verified",
     ("tracing/compiling.py", "compile"): "a function of that module",
     ("tracing/contraction.py", "compile"): "a function of that module",
 }

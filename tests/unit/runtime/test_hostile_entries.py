@@ -110,7 +110,7 @@ DECODERS: dict[str, tuple[str, Any, Callable[[Entry], object]]] = {
     "tuned": ("tuned.json", TUNED, kept._from_entry),
     "rates": (
         "rates.json",
-        {"one": RATES, "every": RATES, "region": 1e-6},
+        {"one": RATES, "every": RATES, "region": 1e-6, "hertz": 3e9},
         lambda entry: rates._from_record(entry.json("rates.json")),
     ),
     "capabilities": (
