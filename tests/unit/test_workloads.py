@@ -66,6 +66,7 @@ def test_data_sets_grow(workload):
     assert counts == sorted(set(counts))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("workload, form", FORMS, ids=IDS)
 @pytest.mark.parametrize("seed", [None, 7])
 def test_form_equals_reference_at_mini(workload, form, seed):
@@ -74,6 +75,7 @@ def test_form_equals_reference_at_mini(workload, form, seed):
     assert_expected(workload, sizes, arguments, run(workload, form, arguments))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("workload, form", FORMS, ids=IDS)
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 5])
 def test_form_equals_reference_at_tiny_sizes(workload, form, size):

@@ -87,12 +87,12 @@ def other(k, h):
 
 
 KEPT = (below, above, too_far, first, either, moved, other)
-SUBSCRIPTS = ([0, 1, 2], [4, 0], [3, 3], [-1, -4, -5, 9], [7], [-9], [])
+SUBSCRIPTS = ([0, 1, 2], [4, 0], [-1, -4, -5, 9], [-9], [])
 
 
 @pytest.mark.parametrize("func", [chained, skipped, read])
 @pytest.mark.parametrize("k", SUBSCRIPTS)
-@pytest.mark.parametrize("extent", [0, 1, 4])
+@pytest.mark.parametrize("extent", [0, 4])
 def test_no_check_is_left(func: Callable[..., object], k: list[int], extent: int) -> None:
     program = agree(func, np.array(k, np.int64), np.arange(extent))
     assert checks(program) == []
@@ -106,7 +106,7 @@ def test_numbers_that_are_rounded() -> None:
 
 @pytest.mark.parametrize("func", KEPT)
 @pytest.mark.parametrize("k", SUBSCRIPTS)
-@pytest.mark.parametrize("extent", [0, 1, 4])
+@pytest.mark.parametrize("extent", [0, 4])
 def test_what_they_do_not_say_is_checked(
     func: Callable[..., object], k: list[int], extent: int
 ) -> None:
