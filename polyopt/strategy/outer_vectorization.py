@@ -10,9 +10,8 @@ from collections.abc import Collection, Sequence
 
 from polyopt import transforms
 from polyopt.ir.loops import LoopKind
-from polyopt.schedule.contraction import contraction_nests
 from polyopt.schedule.schedule import Schedule, Transform
-from polyopt.schedule.tree import Band, bands, find_band, path_to
+from polyopt.schedule.tree import Band, bands, find_band
 from polyopt.strategy.short_loop_unrolling import is_reducing, unroll_short
 from polyopt.strategy.tiling import outer_bands
 from polyopt.strategy.vector import is_innermost, vector_gain
@@ -96,10 +95,6 @@ def _in_strips(schedule: Schedule, moves: Sequence[Transform], label: str) -> Sc
     if sunk is None:
         return None
     made = [b.label for b in bands(sunk.tree) if b.label not in before and ".lanes" in b.label]
-    homes = contraction_nests(sunk.scop, sunk.tree)
-    for lanes in made:
-        around, _ = path_to(sunk.tree, sunk.scop, lanes)
-        rows = [name for name, loops in homes.items() if len(loops) == len(around)]
-        if vector_gain(sunk, lanes, 0, rows) <= 0:
-            return None
-    return sunk.attempt(*(Vectorize(f"{lanes}[0]") for lanes in made)) if made else None
+    if not made or any(vector_gain(sunk, lanes, 0) <= 0 for lanes in made):
+        return None
+    return sunk.attempt(*(Vectorize(f"{lanes}[0]") for lanes in made))

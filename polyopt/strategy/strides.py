@@ -5,7 +5,6 @@ In: a band, the loops above it, a statement.  Out: per access INVARIANT, CONTIGU
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from enum import Enum, unique
 from fractions import Fraction
 from functools import lru_cache
@@ -78,30 +77,21 @@ def _solved(rows: tuple[tuple[int, ...], ...]) -> tuple[tuple[Fraction, ...] | N
 
 
 def stride_of(
-    access: Access,
-    scop: Scop,
-    statement: Statement,
-    direction: tuple[Fraction, ...] | None,
-    rows: Collection[str] = (),
+    access: Access, scop: Scop, statement: Statement, direction: tuple[Fraction, ...] | None
 ) -> Stride:
-    """Return the stride of `access` for a step along `direction`; `rows` as in `along_row`."""
-    moved = along_row(access, scop, statement, direction, rows)
+    """Return the stride of `access` for a step along `direction`."""
+    moved = along_row(access, scop, statement, direction)
     if moved == 0:
         return Stride.INVARIANT
     return Stride.CONTIGUOUS if moved == 1 else Stride.STRIDED
 
 
 def along_row(
-    access: Access,
-    scop: Scop,
-    statement: Statement,
-    direction: tuple[Fraction, ...] | None,
-    rows: Collection[str] = (),
+    access: Access, scop: Scop, statement: Statement, direction: tuple[Fraction, ...] | None
 ) -> Fraction | None:
     """Return by how many elements of a row a step along `direction` moves `access`.
 
-    None where the step leaves the row, or where the distance is not constant.  Of the arrays `rows`
-    only the dimension that moves is stored.
+    None where the step leaves the row, or where the distance is not constant.
     """
     if direction is None or not access.exact:
         return None
@@ -116,9 +106,6 @@ def along_row(
         )
     if not any(deltas):
         return Fraction(0)
-    if access.array in rows:
-        moved = [delta for delta in deltas if delta]
-        return moved[0] if len(moved) == 1 else None
     array = scop.array(access.array)
     while (
         len(deltas) > 1 and array.layout is Layout.C and array.shape[len(deltas) - 1] == integer(1)

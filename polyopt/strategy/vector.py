@@ -6,13 +6,13 @@ exists, bodies distributed where only that makes them vectorizable, and the loop
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from fractions import Fraction
 
 import islpy as isl
 
 from polyopt import transforms
 from polyopt.ir.loops import LoopKind
-from polyopt.ir.scop import Role, Scop
+from polyopt.ir.scop import Access, Role, Scop, Statement
 from polyopt.schedule.isl_bridge import coefficients
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import (
@@ -68,11 +68,8 @@ def ranked_positions(schedule: Schedule, label: str) -> list[int]:
     return [position for gain, position in sorted(gains, key=lambda g: (-g[0], -g[1])) if gain > 0]
 
 
-def vector_gain(schedule: Schedule, label: str, position: int, rows: Collection[str] = ()) -> int:
-    """Return a score for vectorizing the loop, from its contiguous accesses.
-
-    `rows` are temporaries of which an iteration of the loops around has one row along the loop.
-    """
+def vector_gain(schedule: Schedule, label: str, position: int) -> int:
+    """Return a score for vectorizing the loop, from its contiguous accesses."""
     path, domain = path_to(schedule.tree, schedule.scop, label)
     band = find_band(schedule.tree, label)
     members = (*path, *band.members)
@@ -83,15 +80,19 @@ def vector_gain(schedule: Schedule, label: str, position: int, rows: Collection[
         if direction is None or not any(direction):
             continue
         write, *reads = accesses(statement)
-        steps = [stride_of(a, schedule.scop, statement, direction, rows) for a in (write, *reads)]
+        steps = [stride_of(a, schedule.scop, statement, direction) for a in (write, *reads)]
         if Stride.CONTIGUOUS not in steps or steps[0] is Stride.STRIDED:
             return -100
         total += _GAIN[steps[0]]
-        for read, step in zip(reads, steps[1:], strict=True):
-            # a row that is read backwards is reversed in a register
-            is_backwards = along_row(read, schedule.scop, statement, direction, rows) == -1
-            total += _GAIN[Stride.INVARIANT if is_backwards else step]
+        total += sum(_gain(read, schedule.scop, statement, direction) for read in reads)
     return total
+
+
+def _gain(read: Access, scop: Scop, statement: Statement, direction: tuple[Fraction, ...]) -> int:
+    """Return the score of a read; a row that is read backwards is reversed in a register."""
+    is_backwards = along_row(read, scop, statement, direction) == -1
+    step = Stride.INVARIANT if is_backwards else stride_of(read, scop, statement, direction)
+    return _GAIN[step]
 
 
 def _with_vector(schedule: Schedule, label: str, position: int) -> Schedule | None:

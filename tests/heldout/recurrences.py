@@ -34,17 +34,6 @@ def trajectories(start: po.f64["N"], gain: po.f64["N"], end: po.f64["N"]):
         end[n] = x
 
 
-def envelope(x: po.f64["T,S"], above: po.f64["T,S"], below: po.f64["T,S"]):
-    """Columns carry a level; what two statements of an iteration read has a row of its own."""
-    for s in range(x.shape[1]):
-        level = 0.0
-        for t in range(x.shape[0]):
-            level = 0.9 * level + 0.1 * x[t, s]
-            width = np.sqrt(abs(x[t, s] - level) + 0.25)
-            above[t, s] = level + width
-            below[t, s] = level - width
-
-
 def oscillators(q: po.f32["M"], p: po.f32["M"], k: po.f32["M"]):
     for _ in range(12):
         for m in range(q.shape[0]):
@@ -113,7 +102,6 @@ PROGRAMS = (
     HeldOut(resonators, ("row_recurrences",), {"C": 41, "T": 71}),
     HeldOut(trajectories, ("outer_vectorization",), {"N": 77}),
     HeldOut(oscillators, ("outer_vectorization",), {"M": 83}),
-    HeldOut(envelope, ("outer_vectorization",), {"T": 47, "S": 59}),
     HeldOut(screened, ("loop_privatization",), {"N": 61}),
     HeldOut(bend, ("loop_privatization",), {"M": 23, "K": 31}),
     HeldOut(three_body, ("loop_privatization",), {"N": 67}),
