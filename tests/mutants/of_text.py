@@ -258,7 +258,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         48,
         "vectors of a sum are lost",
-        (_helper(HelperKind.TOTAL, "half = ", "half = -1 + "),),
+        (_helper(HelperKind.TOTAL, "return v", "return 0.5 * v"),),
         TEXT,
         SUMS,
     ),
