@@ -36,8 +36,9 @@ from polyopt.runtime.store import open_store
 from polyopt.runtime.toolchain import find_compiler
 from polyopt.specialize import Parameters, types_of
 from polyopt.targets import FpMode, Options, detect_machine
+from polyopt.tuning.knobs import knobs, with_value
 from polyopt.tuning.timing import Copies
-from polyopt.tuning.tune import alternative_texts, knobs, with_value
+from polyopt.tuning.tune import alternative_texts
 
 MOST = 12  # schedules of a program
 FACTORS = (0.25, 0.5, 2.0, 4.0)  # of the numbers of the automatic schedule

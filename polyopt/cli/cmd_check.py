@@ -145,7 +145,7 @@ def command(
 
             result_json(sarif(report, own_version()))
         case "github":
-            from polyopt.report.sarif import workflow_commands
+            from polyopt.report.github import workflow_commands
 
             for line in workflow_commands(report):
                 result(line)

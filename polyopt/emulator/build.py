@@ -15,7 +15,8 @@ from pathlib import Path
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import PolyoptError, ToolchainError
-from polyopt.runtime.device.provider import Log, compile_failure, no_log
+from polyopt.runtime.device.faults import compile_failure
+from polyopt.runtime.device.provider import Log, no_log
 from polyopt.runtime.elf import ElfKind, check_elf
 from polyopt.runtime.store import Entry, Store, digest
 from polyopt.runtime.toolchain import Compiler, Family, call_tool, find_compiler, processor_features

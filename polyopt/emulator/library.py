@@ -25,7 +25,8 @@ from polyopt.dataclass import dataclass
 from polyopt.emulator.build import Built, lines_at
 from polyopt.emulator.findings import Actor, Finding, FindingKind, Line
 from polyopt.errors import ToolchainError
-from polyopt.runtime.device.provider import Extent3, out_of_memory
+from polyopt.runtime.device.faults import out_of_memory
+from polyopt.runtime.device.provider import Extent3
 from polyopt.runtime.store import Store
 
 _WORDS = (

@@ -20,6 +20,7 @@ from polyopt.emulator.build import build, find_gcc
 from polyopt.emulator.findings import DeviceFault
 from polyopt.emulator.library import FIRST_BUFFER, RUNNING, Entry, Library, Memory, Order, Turn
 from polyopt.errors import InternalError
+from polyopt.runtime.device.faults import out_of_memory
 from polyopt.runtime.device.provider import (
     AnyArray,
     Buffer,
@@ -33,7 +34,6 @@ from polyopt.runtime.device.provider import (
     check_fits,
     check_launch,
     no_log,
-    out_of_memory,
 )
 from polyopt.runtime.store import Store, open_store
 

@@ -2,7 +2,6 @@
 
 In: a library, its `Source`.  Out: an object with the functions of the C wrapper.
 Refuses: as the C wrapper does, by returning NotImplemented.
-The functions that all kernels of a process share are compiled and joined here, too.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from polyopt.runtime.device.driver import CudaDevice, Signal
+from polyopt.runtime.device.faults import device_failed, no_package, out_of_memory
 from polyopt.runtime.device.provider import (
     AnyArray,
     Buffer,
@@ -20,9 +21,6 @@ from polyopt.runtime.device.provider import (
     Home,
     KernelArgument,
     as_argument,
-    device_failed,
-    no_package,
-    out_of_memory,
 )
 
 _WITH_DEFAULT = 0  # in order with the default stream, which other libraries work in

@@ -20,8 +20,9 @@ from polyopt.runtime.device.bindings import Bindings
 from polyopt.runtime.device.compile import find_cuda_compiler
 from polyopt.runtime.device.cuda import CudaProvider
 from polyopt.runtime.device.driver import CudaDevice, cuda_devices
+from polyopt.runtime.device.faults import no_device, no_package, no_platform
 from polyopt.runtime.device.opencl import CHECKER, OpenCLDevice, OpenCLProvider, opencl_devices
-from polyopt.runtime.device.provider import Limits, Provider, no_device, no_package, no_platform
+from polyopt.runtime.device.provider import Limits, Provider
 from polyopt.runtime.device.pycuda import Pycuda
 from polyopt.runtime.device.pycuda import load_package as load_pycuda
 from polyopt.runtime.store import Store

@@ -19,7 +19,8 @@ from typing import Any, Protocol
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ToolchainError
-from polyopt.runtime.device.provider import Log, Resources, compile_failure, no_log
+from polyopt.runtime.device.faults import compile_failure
+from polyopt.runtime.device.provider import Log, Resources, no_log
 from polyopt.runtime.store import Store, digest
 from polyopt.runtime.toolchain import call_tool
 from polyopt.settings import chosen, variable_of

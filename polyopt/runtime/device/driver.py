@@ -11,7 +11,8 @@ import threading
 from typing import Any
 
 from polyopt.dataclass import dataclass
-from polyopt.runtime.device.provider import Limits, device_failed, no_driver
+from polyopt.runtime.device.faults import device_failed, no_driver
+from polyopt.runtime.device.provider import Limits
 
 LIBRARY = "libcuda.so.1"
 _THREADS, _BLOCK, _GRID, _SHARED, _WARP = 1, (2, 3, 4), (5, 6, 7), 8, 10

@@ -18,6 +18,13 @@ import numpy as np
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import InternalError
+from polyopt.runtime.device.faults import (
+    compile_failure,
+    device_failed,
+    no_package,
+    no_platform,
+    out_of_memory,
+)
 from polyopt.runtime.device.provider import (
     AnyArray,
     Buffer,
@@ -31,12 +38,7 @@ from polyopt.runtime.device.provider import (
     as_argument,
     check_fits,
     check_launch,
-    compile_failure,
-    device_failed,
     no_log,
-    no_package,
-    no_platform,
-    out_of_memory,
 )
 
 POCL = "Portable Computing Language"

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from polyopt.runtime.device.driver import CudaDevice, Signal
+from polyopt.runtime.device.faults import device_failed, no_package, out_of_memory
 from polyopt.runtime.device.provider import (
     AnyArray,
     Buffer,
@@ -21,9 +22,6 @@ from polyopt.runtime.device.provider import (
     Home,
     KernelArgument,
     as_argument,
-    device_failed,
-    no_package,
-    out_of_memory,
 )
 
 

@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from polyopt.dataclass import dataclass
 from polyopt.runtime.device.compile import CudaCompiler, compile_cuda, find_cuda_compiler
-from polyopt.runtime.device.provider import Resources, compile_failure, complaints
+from polyopt.runtime.device.faults import compile_failure, complaints
+from polyopt.runtime.device.provider import Resources
 from polyopt.runtime.store import Store
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90")

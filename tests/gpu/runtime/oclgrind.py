@@ -19,14 +19,9 @@ import numpy as np
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import PolyoptError
+from polyopt.runtime.device.faults import device_failed, no_platform
 from polyopt.runtime.device.opencl import CHECKER, OpenCLProvider, opencl_devices
-from polyopt.runtime.device.provider import (
-    AnyArray,
-    Extent3,
-    KernelArgument,
-    device_failed,
-    no_platform,
-)
+from polyopt.runtime.device.provider import AnyArray, Extent3, KernelArgument
 
 _JOB, _ARRAYS, _RESULTS, _LOG = "job.json", "arrays.npz", "results.npz", "log.txt"
 _SECONDS = 120.0

@@ -22,8 +22,9 @@ from polyopt.runtime.device.choose import (
     survey,
 )
 from polyopt.runtime.device.driver import CudaDevice, cuda_devices
+from polyopt.runtime.device.faults import no_package
 from polyopt.runtime.device.opencl import OpenCLDevice
-from polyopt.runtime.device.provider import Limits, as_argument, check_launch, no_package
+from polyopt.runtime.device.provider import Limits, as_argument, check_launch
 
 LIMITS = Limits(1024, 48 * 1024, (2**31 - 1, 65535, 65535), 32, "sm_90", shared_most=227 * 1024)
 DEVICES = tuple(

@@ -11,7 +11,8 @@ import pytest
 from polyopt.errors import ToolchainError
 from polyopt.runtime.device import compile as compiling
 from polyopt.runtime.device.compile import compile_cuda, find_cuda_compiler, read_report
-from polyopt.runtime.device.provider import Complaint, Resources, compile_failure, complaints
+from polyopt.runtime.device.faults import Complaint, compile_failure, complaints
+from polyopt.runtime.device.provider import Resources
 from polyopt.runtime.device.resources import Taken, resources_of, show_taken
 from polyopt.runtime.store import Store
 from tests.gpu.runtime.needs import needs_nvcc, needs_nvrtc

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from polyopt.transforms import parse_steps
-from polyopt.tuning.tune import knobs, moves, with_value
+from polyopt.tuning.knobs import knobs, moves, with_value
 
 REGISTERS = """
 tile(L0, 96, 960, 128);

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from polyopt.tuning.tune import GAIN, Candidate, Found, knobs, search
+from polyopt.tuning.knobs import knobs
+from polyopt.tuning.search import GAIN, Candidate, Found, search
 
 
 class World:
