@@ -14,7 +14,7 @@ import polyopt as po
 from polyopt import proving
 from polyopt.errors import BudgetError
 from polyopt.ir.source import Signature
-from polyopt.runtime import build
+from polyopt.runtime import build, process
 from polyopt.runtime.caller import caller_for
 from polyopt.runtime.process import process_for
 from polyopt.runtime.store import open_store
@@ -75,6 +75,21 @@ def test_the_compiler_is_started_before_the_proof(cache, started, monkeypatch):
     assert seen == [1]
     assert len(started) == 2  # to compile, to link
     assert kept(cache) == 1
+
+
+def test_what_kernels_share_is_built_before_the_proof(cache, started, monkeypatch):
+    """The first kernel of all begins it, together with its own text."""
+    monkeypatch.setattr(process, "_LOADED", [])
+    certify, seen = proving.certify, []
+
+    def slow(program, loops):
+        seen.append(len(started))
+        return certify(program, loops)
+
+    monkeypatch.setattr(proving, "certify", slow)
+    x = np.arange(5.0)
+    assert po.kernel(doubled, threads=1)(x).tolist() == [0, 2, 4, 6, 8]
+    assert seen == [2]
 
 
 def test_a_refused_proof_ends_the_compiler_and_leaves_nothing(cache, started, monkeypatch):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import polyopt as po
 from polyopt.emit.lower import lower
 from polyopt.machine import Machine
+from polyopt.pipeline import compile_program
 from polyopt.schedule import source_schedule
 from polyopt.strategy.auto import SURE, auto_schedule
 from polyopt.strategy.ranking import STEPS, predicted_seconds, usual_sizes
+from polyopt.targets import Options
 from polyopt.transforms import Affine
 from tests.unit.proof.edits import program_of
 
@@ -52,6 +54,18 @@ def test_the_schedule_that_is_surely_faster_is_taken():
     assert not _is_apart(auto_schedule(scop, MACHINE, seconds=seconds(1.1 * SURE)))
     assert auto_schedule(scop, MACHINE, seconds=seconds(0.9 * SURE)).trace == apart.trace
     assert asked == [False, True] * 2
+
+
+def test_compilation_asks_the_model(monkeypatch):
+    asked = []
+
+    def predicted(lower, machine, schedule):
+        asked.append(_is_apart(schedule))
+        return 1.0
+
+    monkeypatch.setattr("polyopt.strategy.predicted_seconds", predicted)
+    compile_program(program_of(both), Options(), MACHINE)
+    assert asked == [False, True]
 
 
 def test_usual_sizes_make_large_arrays():
