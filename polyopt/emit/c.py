@@ -32,7 +32,8 @@ from polyopt.emit.header import header
 from polyopt.emit.helpers import Helper, HelperKind, definition, in_one_line
 from polyopt.emit.helpers.intrinsics import intrinsics
 from polyopt.emit.openmp import any_asks
-from polyopt.emit.outlining import PIECES, UPTO, outline_sections
+from polyopt.emit.outlining import outline_sections
+from polyopt.emit.pieces import PIECES, UPTO
 from polyopt.emit.regions import region_arrays
 from polyopt.emit.storage_scope import zero
 from polyopt.emit.views import View

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from polyopt import emit
 from polyopt.dataclass import dataclass, field, replace
-from polyopt.emit import outlining
+from polyopt.emit import outlining, pieces
 from polyopt.emit.banner import plain
 from polyopt.emit.c_statements import Branch, Code, Compound, Function, Line, Pragma, identifiers
 from polyopt.emit.cexpr import ExprPrinter
@@ -177,7 +177,7 @@ class BodyEmitter:
                 printer = replace(self.printer, is_repeated=True)
                 inner = replace(self, printer=printer, is_repeated=True)
                 head = f"while ({self.printer.text(node.condition)})"
-                return [Compound(head, [*outlining.question(self, node), *inner.body(node.body)])]
+                return [Compound(head, [*pieces.question(self, node), *inner.body(node.body)])]
             case Break():
                 return [Line("break;")]
             case Fail():
@@ -302,7 +302,7 @@ class BodyEmitter:
                 raise AssertionError("loops over blocks and threads stand in kernels of a device")
             case _:
                 assert_never(loop.kind)
-        return outlining.serial_loop(self, loop, inner)
+        return pieces.serial_loop(self, loop, inner)
 
     def _in_lanes(self, loop: For, inner: BodyEmitter) -> list[Code]:
         """Print a loop on registers, or one that the compiler vectorizes."""
@@ -426,7 +426,7 @@ class BodyEmitter:
             end = [Line(f"{label}:;")] if fails else []
             call = [*inner.body(last.body), *end]
         else:
-            own = left if outlining.any_pieces(last.body) else ""
+            own = left if pieces.any_pieces(last.body) else ""
             inner = replace(inner, exit=Exit(ExitKind.REGION), left="*po_left" if own else "")
             call = outlining.outline_region(inner, last, free, fails=fails, left=own)
             fails = False
