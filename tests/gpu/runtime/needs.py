@@ -9,7 +9,7 @@ import pytest
 
 from polyopt.errors import PolyoptError
 from polyopt.runtime.device.choose import DeviceTarget, choose_provider
-from polyopt.runtime.device.compile import find_nvrtc
+from polyopt.runtime.device.nvrtc import find_nvrtc
 from polyopt.runtime.device.provider import Provider
 
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
