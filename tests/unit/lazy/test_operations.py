@@ -185,9 +185,9 @@ def test_equal_graphs_share_a_kernel() -> None:
 
 
 def test_long_chains_are_recorded_and_evaluated_without_recursion() -> None:
+    from polyopt.tracing.evaluation import evaluate
     from polyopt.tracing.nodes import reachable
     from polyopt.tracing.program import write
-    from polyopt.tracing.stages import evaluate
 
     x = po.tensor("x", po.f64["N"])
     y = x

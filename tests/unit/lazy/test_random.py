@@ -10,10 +10,11 @@ import pytest
 
 import polyopt as po
 from polyopt.tracing import stages
+from polyopt.tracing.evaluation import evaluate
 from polyopt.tracing.nodes import reachable
 from polyopt.tracing.program import write
 from polyopt.tracing.sizes import value_of
-from polyopt.tracing.stages import evaluate, segmented
+from polyopt.tracing.stages import segmented
 from tests.unit.lazy.compare import same
 
 ROWS, COLUMNS = 5, 5
