@@ -1,43 +1,36 @@
 """A schedule in words: what runs, what depends on what, which loops are parallel and which are not.
 
 In: a Program and its Schedule.  Out: text, section by section, and the same facts as plain data.
-Which statements share loops, and why others do not; what copies loops could have.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice, pairwise
+from itertools import islice
 
 import islpy as isl
 
 from polyopt.dataclass import dataclass
-from polyopt.errors import BudgetError, IllegalSchedule, ScheduleError
-from polyopt.ir.affine import coalesced, quota
+from polyopt.ir.affine import coalesced
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.program import Parts, Program, show_parts
 from polyopt.ir.scop import Scop
 from polyopt.ir.showing import show
+from polyopt.report.fusion import explain_fusion
 from polyopt.report.mapping import explain_mapping
+from polyopt.report.storage import explain_reductions, explain_storage
 from polyopt.schedule import Dependence, Dependences, Schedule
 from polyopt.schedule.legality import Fault, Violation, carried_pairs
-from polyopt.schedule.liveness import Live, live, privatisable
-from polyopt.schedule.reductions import Form, FoundReduction, find_reductions
 from polyopt.schedule.tree import (
     Band,
     BandMember,
-    Filter,
-    Leaf,
-    Sequence,
-    Tree,
     bands,
     path_to,
     statements_of,
     tuple_names,
 )
-from polyopt.schedule.witness import Witness, find_witness, inexact_access
-from polyopt.schedule.witness_text import describe, example
-from polyopt.transforms import Fuse
+from polyopt.schedule.witness import find_witness, inexact_access
+from polyopt.schedule.witness_text import describe
 
 MOST_PAIRS = 1000
 """Pairs of statements whose dependences are listed, or looked at together for an example."""
@@ -249,129 +242,3 @@ def _parallel_outside(schedule: Schedule, band: Band, position: int) -> str | No
         if member.kind is LoopKind.PARALLEL:
             return member.name
     return None
-
-
-BUDGET = 5_000_000
-"""isl operations for each of the two questions."""
-
-_WRITTEN = {
-    Form.UPDATE: "",
-    Form.CHOICE: ", written as a choice",
-    Form.GUARDED: ", written as a condition",
-    Form.PLACE: ", with its place",
-}
-
-
-def explain_reductions(scop: Scop) -> Iterator[str]:
-    """Yield one line for each reduction: what it does, and whether its order is open."""
-    for found in find_reductions(scop):
-        yield _reduction(found)
-
-
-def _reduction(found: FoundReduction) -> str:
-    names = ", ".join(found.statements)
-    condition = " under a condition" if found.conditional and found.form is Form.UPDATE else ""
-    head = f"{names}  {show(found.target)} by `{found.op.value}`{condition}{_WRITTEN[found.form]}"
-    if found.open:
-        return f"{head}: in any order, but not at the same time"
-    if found.marked:
-        return f'{head}: in the order of the source; open with fp="reassociate"'
-    return f"{head}: in the order of the source"
-
-
-def explain_storage(schedule: Schedule, formulas: bool) -> Iterator[str]:
-    """Yield what the part needs and leaves, array by array, then copies that loops could have."""
-    try:
-        with quota(BUDGET):
-            context = schedule.scop.context if formulas else None
-            lines = [_live(one, context) for one in live(schedule.scop)]
-        yield from lines
-        with quota(BUDGET):
-            private = privatisable(schedule.dependences, schedule.tree)
-    except BudgetError:
-        yield "what is read from before, and kept, could not be found within the budget"
-        return
-    for one in private:
-        kept = "; the last iteration's is kept (lastprivate)" if one.last else ""
-        yield f"{one.array}: each iteration of {one.loop} could have a copy of its own{kept}"
-
-
-def _live(one: Live, context: isl.Set | None) -> str:
-    """Return what is read and written of one array, as formulas under `context` if one is given."""
-    facts = []
-    if not one.needed.is_empty():
-        facts.append(f"read from before{_text(one.needed, context)}")
-    if not one.left.is_empty():
-        verb = "written" if one.certain else "maybe written"
-        facts.append(f"{verb}{_text(one.left, context)}")
-    return f"{one.array}: {', '.join(facts)}"
-
-
-def _text(elements: isl.Set, context: isl.Set | None) -> str:
-    if context is None:
-        return ""
-    return " " + str(coalesced(elements.gist_params(context))).split("->", 1)[-1].strip()
-
-
-_MAX_PAIRS = 12
-
-
-def explain_fusion(schedule: Schedule) -> tuple[str, ...]:
-    """Return what is fused, and for neighbouring nests why they are not."""
-    lines = list(_nests(schedule, schedule.tree, schedule.scop.domain, ()))
-    pairs = list(_neighbours(schedule.tree))
-    for left, right in pairs[:_MAX_PAIRS]:
-        lines += _apart(schedule, left, right)
-    return tuple(lines)
-
-
-def _nests(
-    schedule: Schedule, tree: Tree, domain: isl.UnionSet, loops: tuple[str, ...]
-) -> Iterator[str]:
-    """One line for every set of statements that share all the loops around them."""
-    match tree:
-        case Band():
-            names = (*loops, *(member.name for member in tree.members))
-            yield from _nests(schedule, tree.child, domain, names)
-        case Filter():
-            yield from _nests(schedule, tree.child, domain.intersect(tree.domain), loops)
-        case Sequence():
-            inside = statements_of(schedule.scop, domain)
-            if loops and len(inside) > 1:
-                yield f"{', '.join(inside)} share the loops {', '.join(loops)}"
-            for part in tree.parts:
-                yield from _nests(schedule, part, domain, loops)
-        case Leaf():
-            inside = statements_of(schedule.scop, domain)
-            yield f"{', '.join(inside)}: loops {', '.join(loops) or 'none'}"
-
-
-def _neighbours(tree: Tree) -> Iterator[tuple[Band, Band]]:
-    """Bands that follow one another in a sequence."""
-    match tree:
-        case Band() | Filter():
-            yield from _neighbours(tree.child)
-        case Sequence(parts=parts):
-            for left, right in pairwise(parts):
-                if isinstance(left.child, Band) and isinstance(right.child, Band):
-                    yield left.child, right.child
-            for part in parts:
-                yield from _neighbours(part)
-        case Leaf():
-            return
-
-
-def _apart(schedule: Schedule, left: Band, right: Band) -> list[str]:
-    head = f"{left.label} and {right.label} are apart: "
-    try:
-        schedule.apply(Fuse(left.label, right.label))
-    except IllegalSchedule as refusal:
-        lines = [head + "fusing them would break a dependence"]
-        if isinstance(refusal.witness, Witness):
-            lines.append(f"    {example(refusal.witness, schedule.scop)}")
-        return lines
-    except BudgetError:
-        return [head + "whether they may be fused could not be decided within the budget"]
-    except ScheduleError as refusal:
-        return [head + refusal.message]
-    return [head + "fusing them would be legal, and was not judged to pay"]

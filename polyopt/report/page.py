@@ -3,13 +3,12 @@
 In: a summary's subject, texts of its levels.  Out: HTML without anything from elsewhere, below a
 megabyte.
 Refuses: to write it without jinja2 (PO0524).
-Nests and text from nearer than the summary; the roofline.
+Nests and text from nearer than the summary.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import log10
 from typing import Any
 
 from polyopt.dataclass import dataclass
@@ -17,11 +16,11 @@ from polyopt.ir.expr import Expr
 from polyopt.ir.loops import Assign, Body, Declare, For, If, Kernel, LoopKind, SetLocal, While
 from polyopt.ir.scop import Statement
 from polyopt.ir.showing import show
-from polyopt.model.nests import Nest
 from polyopt.report.cost import show_time
 from polyopt.report.iterations import Picture, pictures
-from polyopt.report.roofs import LEAST, MOST, Mark, Roof, Roofline, drawn_roofs
-from polyopt.report.summary import SHOWN, Subject, nest_facts, summarize
+from polyopt.report.roofline import roofline
+from polyopt.report.roofs import drawn_roofs
+from polyopt.report.summary import Subject, nest_facts, summarize
 from polyopt.report.summary_text import nest_line, roles_line, summary_lines
 from polyopt.report.templates import template
 from polyopt.schedule.tree import show_tree
@@ -145,38 +144,6 @@ def _shortened(start: tuple[int, int], end: tuple[int, int]) -> tuple[float, flo
     length = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5
     dx, dy = (x2 - x1) / length * (DOT + 2), (y2 - y1) / length * (DOT + 2)
     return round(x1 + dx, 1), round(y1 + dy, 1), round(x2 - dx, 1), round(y2 - dy, 1)
-
-
-def roofline(subject: Subject) -> Roofline | None:
-    """Return the roofline; None on devices, and where no nest computes on numbers of memory."""
-    if not subject.is_host:
-        return None
-    threads = 1 if subject.is_alone else subject.machine.cores
-    speeds = subject.rates.speeds(threads, subject.machine)
-    peak = log10(speeds.float64)
-    rates = (("L1", speeds.l1), ("L2", speeds.l2), ("L3", speeds.l3), ("memory", speeds.memory))
-    roofs = [Roof("compute", (LEAST, peak), (MOST, peak))]
-    for name, rate in rates:
-        corner = min(peak - log10(rate), MOST)
-        roofs.append(Roof(name, (LEAST, LEAST + log10(rate)), (corner, corner + log10(rate))))
-    ranked = sorted(enumerate(subject.nests, start=1), key=lambda one: -one[1].seconds)
-    marks = tuple(mark for n, nest in ranked[:SHOWN] if (mark := _mark(n, nest)) is not None)
-    if not marks:
-        return None
-    heights = [mark.place[1] for mark in marks]
-    return Roofline(tuple(roofs), marks, min(*heights, 8.0) - 0.5, peak + 0.5)
-
-
-def _mark(number: int, nest: Nest) -> Mark | None:
-    found = nest.prediction
-    memory = next((limit for limit in found.limits if limit.name == "memory"), None)
-    operations = found.operations.value
-    if memory is None or min(operations, memory.amount.value, found.seconds) <= 0:
-        return None
-    intensity = log10(operations / memory.amount.value)
-    inside = max(LEAST, min(MOST, intensity))
-    name = f"nest {number}"
-    return Mark(name, (inside, log10(operations / found.seconds)), name)
 
 
 LINES_OF_A_NEST = 10

@@ -14,7 +14,8 @@ from polyopt.explaining import subject_of
 from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.machine import Machine
 from polyopt.report.iterations import MOST_POINTS, pictures
-from polyopt.report.page import LARGEST, Sources, nest_lines, page, roofline
+from polyopt.report.page import LARGEST, Sources, nest_lines, page
+from polyopt.report.roofline import roofline
 from polyopt.targets import Options
 from tests.unit.report import programs
 
