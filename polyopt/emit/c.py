@@ -131,7 +131,7 @@ def _told(view: View, printer: ExprPrinter) -> list[Code]:
 
 
 def _file(fn: LoopFunction, used: dict[Helper, None], code: str, edition: Edition) -> str:
-    helpers = sorted(used, key=lambda h: h.order)
+    helpers = _named(sorted(used, key=lambda h: h.order), code)
     support = _support(helpers, edition)
     words = words_of(f"{support}\n{code}")
     includes = [f"#include <{name}>" for name in _needed_headers(words)]
@@ -147,14 +147,26 @@ def _file(fn: LoopFunction, used: dict[Helper, None], code: str, edition: Editio
         includes += ["", *(f'#pragma GCC diagnostic ignored "-W{one}"' for one in quiet)]
     stops = STOPS if words & {STOPPED, LEFT} else ""
     stops = f"{stops}\n{PIECES}" if UPTO in words else stops
+    unrolls = edition.is_handed_over and emit.rerolling.UNROLL in words
     head = banner(fn)
     if edition.is_handed_over:
         head = signed_banner(fn, edition.version, edition.origin)
         support, code = emit.tidying.with_short_names(helpers, support, code)
         support = "\n".join((SNIPPET[0], wrapped(support), SNIPPET[1])) if support else ""
-    modes = _modes(unrolls=edition.is_handed_over and emit.rerolling.UNROLL in words)
+    modes = _modes(_for_clang(code) if edition.is_handed_over else [], unrolls=unrolls)
     parts = [head, "\n".join(includes), modes, stops, support, wrapped(code)]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _named(helpers: list[Helper], code: str) -> list[Helper]:
+    """Return the helpers that the code names, or one that it names does."""
+    words = set(words_of(code))
+    named = []
+    for helper in reversed(helpers):
+        if helper.name in words:
+            words |= words_of("\n".join(definition(helper)))
+            named.append(helper)
+    return named[::-1]
 
 
 def _support(helpers: list[Helper], edition: Edition) -> str:
@@ -169,18 +181,29 @@ def _support(helpers: list[Helper], edition: Edition) -> str:
     return text.lstrip("\n")
 
 
-def _modes(*, unrolls: bool) -> str:
+def _for_clang(code: str) -> list[str]:
+    """Return what clang is told not to warn of: it knows less of calls and loops than gcc."""
+    quiet = []
+    if "#pragma omp" in code:  # loops it does not vectorize, helpers of builds with OpenMP
+        quiet += ["pass-failed", "unused-function"]
+    if " & " in code or " | " in code:  # of conditions with calls, which both may be made
+        quiet += ["unknown-warning-option", "bitwise-instead-of-logical"]
+    return [f'#pragma clang diagnostic ignored "-W{one}"' for one in quiet]
+
+
+def _modes(clang: list[str], *, unrolls: bool) -> str:
     """Return what makes the floating-point mode hold under other flags than polyopt's.
 
-    `unrolls`: and how loops are unrolled.
+    `clang`: what else is for clang, `unrolls`: and how loops are unrolled.
     """
-    clang, others = emit.rerolling.UNROLLING if unrolls else ((), ())
+    unrolled, others = emit.rerolling.UNROLLING if unrolls else ((), ())
     lines = [
         "#ifdef __FAST_MATH__",
         '#error "every rounding of this file was proven: build it without -ffast-math"',
         "#elif defined(__clang__)",
         "#pragma STDC FP_CONTRACT OFF",
         *clang,
+        *unrolled,
         "#else",
         '#pragma GCC optimize("fp-contract=off", "wrapv")',
         *others,
