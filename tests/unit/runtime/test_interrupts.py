@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.emit import c, outlining
+from polyopt.emit import c, pieces
 
 pytestmark = pytest.mark.toolchain
 
@@ -223,7 +223,7 @@ def test_an_iteration_that_takes_a_minute_ends_within_a_second(name) -> None:
 
 @pytest.mark.parametrize("name", INNER)
 def test_pieces_compute_what_the_whole_does(name, monkeypatch) -> None:
-    monkeypatch.setattr(outlining, "PIECE", 4)
+    monkeypatch.setattr(pieces, "PIECE", 4)
     monkeypatch.setattr(c, "PIECES", c.PIECES.replace("<< 22", "<< 4"))
     function, options, arguments = INNER[name]
     kernel = po.kernel(function, **options, budget=101.0)
