@@ -204,7 +204,8 @@ def _sharing(loop: For, printer: ExprPrinter) -> str:
     inner = [node for node in all_nodes(loop.body) if isinstance(node, For | While)]
     own = declared_names(loop.body)
     if any(isinstance(node, While) or not has_known_bounds(node, own) for node in inner):
-        return f"dynamic, {_chunk(loop, printer)}" if len(inner) == 1 else "dynamic"
+        is_deep = any(isinstance(part, For | While) for n in inner for part in all_nodes(n.body))
+        return "dynamic" if is_deep else f"dynamic, {_chunk(loop, printer)}"
     is_uneven = has_varying_work(loop) or has_growing_work(loop)
     return "dynamic" if is_uneven or _has_own_copies(loop) else "static"
 
