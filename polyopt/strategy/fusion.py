@@ -16,7 +16,7 @@ import islpy as isl
 from polyopt import strategy
 from polyopt.ir.expr import Call, is_function, walk
 from polyopt.ir.loops import LoopKind
-from polyopt.ir.scop import Statement
+from polyopt.ir.scop import AccessKind, Statement
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import (
     Band,
@@ -31,6 +31,7 @@ from polyopt.schedule.tree import (
 )
 from polyopt.strategy.extents import count_similar_loops, share_iterations
 from polyopt.strategy.short_loop_unrolling import unroll_short, with_short_inside
+from polyopt.strategy.vector import only_checks
 from polyopt.transforms import Fuse, Move
 
 LONG = 64  # iterations of inner loops beside which a function outside of lanes does not count
@@ -95,7 +96,11 @@ def _fuse_with_producer(schedule: Schedule, skip: frozenset[str]) -> Schedule | 
     """Return `schedule` with one nest moved next to its producer and fused."""
     for labels in sequences(schedule.tree):
         for first, second in combinations(filter(None, labels), 2):
-            if first in skip or second in skip or not _feeds(schedule, first, second):
+            if first in skip or second in skip:
+                continue
+            pairs = ((first, second), (second, first))
+            checks = any(_is_check_of(schedule, *pair) for pair in pairs)
+            if not checks and not _feeds(schedule, first, second):
                 continue
             for moves in filter(None, moves_together(labels, first, second)):
                 fused = fuse(schedule, first, second, moves)
@@ -142,6 +147,19 @@ def _feeds(schedule: Schedule, first: str, second: str) -> bool:
     return any(schedule.scop.array(name).shape for name in both)
 
 
+def _is_check_of(schedule: Schedule, check: str, user: str) -> bool:
+    """Tell whether a nest only checks subscripts that another reads, and is best made there.
+
+    Updates of elements that data chooses are not: lanes check faster than their loop.
+    """
+    read = read_in(schedule, check)
+    if not only_checks(schedule, check) or not read:
+        return False
+    writes = (one.write.kind for one in statements_in(schedule, user))
+    known = read_in(schedule, user) | written_in(schedule, user)
+    return read <= known and AccessKind.MAY_WRITE not in writes
+
+
 def adjacent(tree: Tree) -> list[tuple[str, str]]:
     """Return the labels of adjacent bands in sequences, outermost first."""
     match tree:
@@ -167,8 +185,8 @@ def fuse(
     if moves or not _is_inside(schedule.tree, first):
         near = count_similar_loops(schedule.scop.domain, one, two)
         common = near if moves or not near else common
-    pairs = islice(zip(one.members, two.members, strict=False), common)
-    common = sum(1 for _ in takewhile(lambda p: share_iterations(schedule.scop.domain, *p), pairs))
+    places = islice(zip(one.members, two.members, strict=False), common)
+    common = sum(1 for _ in takewhile(lambda p: share_iterations(schedule.scop.domain, *p), places))
     for count in range(common, 0, -1):
         if any(has_parallel_inner_loops(nest, count) for nest in (one, two)):
             continue
@@ -177,20 +195,30 @@ def fuse(
         fused = schedule.attempt(*moves, Fuse(first, second, count))
         if fused is None:
             continue
-        if _keeps_parallel_loops(find_band(fused.tree, first), one, two, count):
+        pairs = ((first, second), (second, first))
+        free = tuple(_is_check_of(schedule, *pair) for pair in pairs)
+        if _keeps_parallel_loops(find_band(fused.tree, first), one, two, count, free):
             return fused
     inner = common == 1 and _is_inside(schedule.tree, first)
     return strategy.element_sums.join_sum(schedule, first, second, moves) if inner else None
 
 
-def _keeps_parallel_loops(joint: Band, one: Band, two: Band, count: int) -> bool:
+def _keeps_parallel_loops(
+    joint: Band, one: Band, two: Band, count: int, free: tuple[bool, ...]
+) -> bool:
     """Tell whether `count` fused loops are independent where they were so in one of two nests.
 
+    Nests that are `free` only check subscripts: they go where the values are read.
     Where steps of one nest depend on those before, whole nests may go by steps if the columns of
     a step stay independent: threads then share the columns.
     """
     parts = list(zip(joint.members, one.members, two.members, strict=False))[:count]
-    lost = [(a, b) for j, a, b in parts if (a.coincident or b.coincident) and not j.coincident]
+    own = [n for n, is_free in enumerate(free) if not is_free]
+    lost = [
+        (pair[0], pair[1])
+        for joined, *pair in parts
+        if any(pair[n].coincident for n in own) and not joined.coincident
+    ]
     if not lost:
         return True
     is_whole = len(one.members) == len(two.members) == count and all(

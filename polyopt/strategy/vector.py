@@ -23,6 +23,7 @@ from polyopt.schedule.tree import (
     find_band,
     path_to,
     statement_function,
+    statements_at,
     statements_of,
     tuple_names,
 )
@@ -149,8 +150,14 @@ def _split(schedule: Schedule, label: str) -> Schedule | None:
     for part in labels:
         vector = split.attempt(Vectorize(part))
         if vector is not None:
-            split, marked = vector, True
+            split, marked = vector, marked or not only_checks(vector, part)
     return split if marked else None
+
+
+def only_checks(schedule: Schedule, label: str) -> bool:
+    """Tell whether the statements of a band only note which subscripts are outside."""
+    statements = statements_at(schedule.tree, schedule.scop, label)
+    return all(schedule.scop.array(s.target.array).role is Role.FAULT for s in statements)
 
 
 def _rejoined(schedule: Schedule, labels: list[str]) -> tuple[Schedule, list[str]]:
