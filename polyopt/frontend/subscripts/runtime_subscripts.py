@@ -30,7 +30,7 @@ from polyopt.frontend.program.memory import stored_number, stored_subscript
 from polyopt.frontend.program.statement_domains import Loop
 from polyopt.frontend.values.promote import cast
 from polyopt.frontend.values.values import Number, Tensor, cost_of
-from polyopt.ir.expr import Binary, BinaryOp, Expr, integer, loads
+from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, integer, loads
 from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 
@@ -127,18 +127,29 @@ def checked(
         below, above = _leaves(b, stated, extent)
         full = _nonempty(b, extent, place, pending) if below or above else None
         found, low, high = _wrapped(b, index, extent, wraps and below)
+    inside = _limited(found, extent, low, high)
     needed = (full, low if below else None, high if above else None)
     conditions = [condition for condition in needed if condition is not None]
     if conditions:
         message = f"`{place.text}` is out of bounds of `{place.name}`, whose extent there is "
         number = b.fault(CODE, message + show(extent), place.loc, HINT)
-        outside: Expr = FALSE
-        for condition in conditions:
-            outside = either(outside, negated(condition))
+        both_ends = pending is None and below and above and None not in (low, high)
+        if both_ends:  # one comparison in place of two, of values that the access needs
+            moved = Compare(CompareOp.NE, inside, found)
+            outside = moved if full is None else either(negated(full), moved)
+        else:
+            outside = FALSE
+            for condition in conditions:
+                outside = either(outside, negated(condition))
         b.fail_where(outside, number, loops)
     if pending is not None:
         pending.conditions += conditions
         return found
+    return inside
+
+
+def _limited(found: Expr, extent: Expr, low: Expr | None, high: Expr | None) -> Expr:
+    """Return a position that is inside where `found` may leave the elements at either end."""
     if low is not None:
         found = Binary(BinaryOp.MAX, found, ZERO, DType.INT64)
     if high is not None:
