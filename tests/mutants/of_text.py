@@ -215,12 +215,12 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         35,
         "a minimum loses NaN",
-        (_helper(HelperKind.MIN, " || a != a", "", Kind.FLOAT),),
+        (_helper(HelperKind.MIN, "b != b ? b : kept", "kept", Kind.FLOAT),),
         TEXT,
         Case(
             "for i in range(N):\n  C[i] = min(A[i], B[i])",
             "A[N]; B[N]; C[N]",
-            values=lambda n, s: _not_numbers(n, s) if n == "A" else None,
+            values=lambda n, s: _not_numbers(n, s) if n == "B" else None,
         ),
     ),
     Mutant(

@@ -27,7 +27,10 @@ def _min(helper: Helper) -> list[str]:
     if helper.lanes > 1:
         return _min_of_lanes(helper, sign)
     if helper.dtype.is_float:
-        return binary(helper, [f"return a {sign} b || a != a ? a : b;"])
+        turned = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}[sign]
+        # `a` where either is NaN; gcc makes vectors of one condition at a time only
+        kept = f"const {helper.dtype.value_ctype} kept = b {turned} a ? b : a;"
+        return binary(helper, [kept, "return b != b ? b : kept;"])
     return binary(helper, [f"return a {sign} b ? a : b;"])
 
 
