@@ -228,13 +228,11 @@ def _keeps_parallel_loops(
 
 
 def _fuse_around(schedule: Schedule, first: str, second: str) -> Schedule | None:
-    """Return `schedule` with two inner nests fused after one's short loops moved innermost.
+    """Return `schedule` with two nests fused after one's short loops moved innermost.
 
     The fused loop is vectorized around unrolled copies: the maximum of a window is initialized,
     computed and used in one iteration.
     """
-    if not _is_inside(schedule.tree, first):
-        return None
     for label in (first, second):
         interchanged = with_short_inside(schedule, label)
         fused = None if interchanged is None else fuse(interchanged, first, second)

@@ -1,4 +1,4 @@
-"""Checks of subscripts share the loop in which their values are read."""
+"""Nests share loops: checks with the values that they check, nests around short loops."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from polyopt.ir.scop import Role
 from polyopt.machine import Machine
 from polyopt.schedule.tree import bands, statements_at
 from polyopt.strategy import auto_schedule
+from polyopt.strategy.tiling import outer_bands
 from polyopt.strategy.vector import only_checks
 from tests.unit.proof.edits import program_of
 
@@ -32,6 +33,14 @@ def weighted(x: po.f64["N"], at: po.i64["R,K"], w: po.f64["R,K"], out: po.f64["R
     for r in range(at.shape[0]):
         for k in range(at.shape[1]):
             out[r] += w[r, k] * x[at[r, k]]
+
+
+def grown(x: po.f64["N,M"], out: po.f64["N,M"]):
+    out[1:-1, 1:-1] = x[1:-1, 1:-1]
+    for d in range(3):
+        for e in range(3):
+            window = x[d : d + out.shape[0] - 2, e : e + out.shape[1] - 2]
+            out[1:-1, 1:-1] = np.maximum(out[1:-1, 1:-1], window)
 
 
 def innermost(program):
@@ -56,6 +65,16 @@ def test_updates_of_elements_that_data_chooses_are_checked_in_lanes():
     _, loops = innermost(counted)
     kinds = {member.kind: roles for member, roles in loops if len(roles) == 1}
     assert kinds[LoopKind.PARALLEL] == {Role.FAULT}
+
+
+def test_nests_are_fused_around_short_loops_that_were_outside():
+    schedule = auto_schedule(program_of(grown).scop, TWO)
+    assert len(outer_bands(schedule.tree)) == 1
+    kinds = [member.kind for band in bands(schedule.tree) for member in band.members]
+    assert [kind for kind in kinds if kind is not LoopKind.UNROLL] == [
+        LoopKind.PARALLEL,
+        LoopKind.VECTOR,
+    ]
 
 
 @pytest.mark.toolchain
