@@ -68,8 +68,7 @@ def _reduction(loop: For, op: BinaryOp, symbol: Symbol, printer: ExprPrinter) ->
     return printer.helper(Helper(declared, symbol.dtype))
 
 
-CHUNK = 32  # iterations of unknown, short length handed out at once, at least
-CHUNKS = 512  # as many pieces are enough to keep threads busy
+CHUNKS = 256  # as many pieces of iterations of unknown length keep threads busy
 
 
 def is_small(loop: For) -> bool:
@@ -235,8 +234,9 @@ def _several(loop: For, printer: ExprPrinter) -> str:
 def _chunk(loop: For, printer: ExprPrinter) -> str:
     """Return how many iterations are handed out at once: many make up for what that costs."""
     trip = normalize(sub(loop.upper, loop.lower))
-    text = printer.text(Binary(BinaryOp.FLOORDIV, trip, integer(CHUNKS), DType.INT64))
-    return f"{text} + {CHUNK}" if "(" not in text else f"{CHUNK}"
+    if not printer.ranges.is_nonnegative(trip):
+        trip = Binary(BinaryOp.MAX, trip, integer(0), DType.INT64)
+    return f"{printer.text(Binary(BinaryOp.FLOORDIV, trip, integer(CHUNKS), DType.INT64))} + 1"
 
 
 def simd_pragma(loop: For, printer: ExprPrinter) -> str:

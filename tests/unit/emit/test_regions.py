@@ -363,7 +363,7 @@ def test_bounds_that_are_data():
     agree(fn, {"N": 4, "M": 7}, arrays=arrays)
     text = bare(emit_c(fn).text)
     assert "if (po_many(16 * N)) {" in text
-    assert "schedule(dynamic, N / 512 + 32)\n" in text
+    assert "schedule(dynamic, N / 256 + 1)\n" in text
     assert "const int64_t k_end = p[i + 1];" in text
     empty = {"s": np.empty(1), "p": np.zeros(2, np.int64), "v": np.empty(0)}
     agree(fn, {"N": 1, "M": 0}, arrays=empty)
