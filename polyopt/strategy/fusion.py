@@ -99,8 +99,8 @@ def _fuse_with_producer(schedule: Schedule, skip: frozenset[str]) -> Schedule | 
             if first in skip or second in skip:
                 continue
             pairs = ((first, second), (second, first))
-            checks = any(_is_check_of(schedule, *pair) for pair in pairs)
-            if not checks and not _feeds(schedule, first, second):
+            is_check = any(_is_check_of(schedule, *pair) for pair in pairs)
+            if not is_check and not _feeds(schedule, first, second):
                 continue
             for moves in filter(None, moves_together(labels, first, second)):
                 fused = fuse(schedule, first, second, moves)
@@ -152,12 +152,12 @@ def _is_check_of(schedule: Schedule, check: str, user: str) -> bool:
 
     Updates of elements that data chooses are not: lanes check faster than their loop.
     """
-    read = read_in(schedule, check)
-    if not only_checks(schedule, check) or not read:
+    if not only_checks(schedule, check):
         return False
+    read = read_in(schedule, check)
     writes = (one.write.kind for one in statements_in(schedule, user))
     known = read_in(schedule, user) | written_in(schedule, user)
-    return read <= known and AccessKind.MAY_WRITE not in writes
+    return bool(read) and read <= known and AccessKind.MAY_WRITE not in writes
 
 
 def adjacent(tree: Tree) -> list[tuple[str, str]]:
@@ -187,6 +187,8 @@ def fuse(
         common = near if moves or not near else common
     places = islice(zip(one.members, two.members, strict=False), common)
     common = sum(1 for _ in takewhile(lambda p: share_iterations(schedule.scop.domain, *p), places))
+    pairs = ((first, second), (second, first))
+    free = tuple(_is_check_of(schedule, *pair) for pair in pairs) if common else ()
     for count in range(common, 0, -1):
         if any(has_parallel_inner_loops(nest, count) for nest in (one, two)):
             continue
@@ -195,8 +197,6 @@ def fuse(
         fused = schedule.attempt(*moves, Fuse(first, second, count))
         if fused is None:
             continue
-        pairs = ((first, second), (second, first))
-        free = tuple(_is_check_of(schedule, *pair) for pair in pairs)
         if _keeps_parallel_loops(find_band(fused.tree, first), one, two, count, free):
             return fused
     inner = common == 1 and _is_inside(schedule.tree, first)

@@ -156,8 +156,12 @@ def _split(schedule: Schedule, label: str) -> Schedule | None:
 
 def only_checks(schedule: Schedule, label: str) -> bool:
     """Tell whether the statements of a band only note which subscripts are outside."""
-    statements = statements_at(schedule.tree, schedule.scop, label)
-    return all(schedule.scop.array(s.target.array).role is Role.FAULT for s in statements)
+    faults = {array.name for array in schedule.scop.arrays if array.role is Role.FAULT}
+    if not faults:
+        return False
+    return faults.issuperset(
+        s.target.array for s in statements_at(schedule.tree, schedule.scop, label)
+    )
 
 
 def _rejoined(schedule: Schedule, labels: list[str]) -> tuple[Schedule, list[str]]:
