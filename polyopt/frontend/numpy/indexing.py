@@ -13,11 +13,9 @@ from polyopt.frontend.arithmetic.elementwise import Elementwise, operand_kinds
 from polyopt.frontend.arithmetic.operators import operand
 from polyopt.frontend.integers.affine_integers import (
     ONE,
-    ZERO,
     constant,
     less,
     modulo,
-    plus,
     select,
 )
 from polyopt.frontend.numpy.axis_reductions import one_axis
@@ -28,6 +26,7 @@ from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import forced
 from polyopt.frontend.subscripts.basic import By, Cut, Mask, Part
 from polyopt.frontend.subscripts.index_arrays import accumulate, gathered, scatter
+from polyopt.frontend.subscripts.runtime_subscripts import limited
 from polyopt.frontend.subscripts.subscript_parts import by_array, part_of
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.constants import as_sequence
@@ -42,7 +41,7 @@ from polyopt.frontend.values.values import (
     remapped,
 )
 from polyopt.frontend.variables.memory_variables import refuse_write
-from polyopt.ir.expr import Binary, BinaryOp, Expr
+from polyopt.ir.expr import BinaryOp, Expr
 from polyopt.ir.scop import Reduction
 from polyopt.ir.types import DType
 
@@ -64,15 +63,13 @@ def _moded(part: By, extent: Expr, mode: str) -> By:
     if mode == "raise":
         return part
     inner = part.index
-    last = plus(extent, -1)
 
     def at(index: Index) -> Expr:
         element = inner.at(index)
         if mode == "wrap":
             divisor = extent if constant(extent) else select(less(extent, ONE), ONE, extent)
             return modulo(element, divisor)
-        above = Binary(BinaryOp.MAX, element, ZERO, DType.INT64)
-        return Binary(BinaryOp.MIN, above, last, DType.INT64)
+        return limited(element, extent)
 
     return By(Tensor(inner.shape, DType.INT64, at, cost=inner.cost + 1), part.text)
 

@@ -22,6 +22,7 @@ from polyopt.frontend.integers.affine_integers import (
     is_affine,
     less,
     negated,
+    plus,
     select,
 )
 from polyopt.frontend.integers.intervals import ANY, Interval, interval_of, interval_where
@@ -127,7 +128,7 @@ def checked(
         below, above = _leaves(b, stated, extent)
         full = _nonempty(b, extent, place, pending) if below or above else None
         found, low, high = _wrapped(b, index, extent, wraps and below)
-    inside = _limited(found, extent, low, high)
+    inside = limited(found, extent, below=low is not None, above=high is not None)
     needed = (full, low if below else None, high if above else None)
     conditions = [condition for condition in needed if condition is not None]
     if conditions:
@@ -148,13 +149,12 @@ def checked(
     return inside
 
 
-def _limited(found: Expr, extent: Expr, low: Expr | None, high: Expr | None) -> Expr:
-    """Return a position that is inside where `found` may leave the elements at either end."""
-    if low is not None:
+def limited(found: Expr, extent: Expr, *, below: bool = True, above: bool = True) -> Expr:
+    """Return a position inside, the first or last element where `found` leaves at that end."""
+    if below:
         found = Binary(BinaryOp.MAX, found, ZERO, DType.INT64)
-    if high is not None:
-        last = Binary(BinaryOp.SUB, extent, integer(1), DType.INT64)
-        found = Binary(BinaryOp.MIN, found, last, DType.INT64)
+    if above:
+        found = Binary(BinaryOp.MIN, found, plus(extent, -1), DType.INT64)
     return found
 
 
