@@ -66,6 +66,14 @@ def test_texts_are_short(name, wide, narrow):
         assert max(map(len, text.splitlines())) <= 100
 
 
+@pytest.mark.parametrize("name", ["mvt", "seidel-2d", "softmax"])
+def test_helpers_that_nothing_names_are_left_out(name):
+    text = readable(name)
+    helpers = re.findall(r"^static inline .*?(po_\w+)\(", text, re.MULTILINE)
+    assert helpers
+    assert [helper for helper in helpers if len(re.findall(rf"\b{helper}\b", text)) < 2] == []
+
+
 @pytest.mark.parametrize(("name", "count"), [("jacobi-2d", 2), ("heat-3d", 2), ("softmax", 2)])
 def test_bodies_of_vector_loops_stand_once(name, count):
     text = readable(name, NARROW)

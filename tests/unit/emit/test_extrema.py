@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from itertools import product
 
 import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.emit.helpers import definition
+from polyopt.emit.helpers.helper import Helper, HelperKind
+from polyopt.ir.types import DType
+from polyopt.runtime.toolchain import COMMON_FLAGS
 
 # ruff: noqa: F821, UP037 - sizes are named by strings
 
@@ -116,3 +122,22 @@ def test_a_running_maximum_stays_in_order():
     noting(x, *expected)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
+@pytest.mark.parametrize("kind", [HelperKind.MIN, HelperKind.MAX])
+def test_gcc_vectorizes_extrema_of_scalars(kind, tmp_path):
+    helper = Helper(kind, DType.FLOAT64)
+    loop = f"""
+    void f(const double *restrict x, double *restrict y, long n)
+    {{
+        #pragma omp simd
+        for (long i = 0; i < n; i++)
+            y[i] = {helper.name}({helper.name}(x[i], x[i + 1]), x[i + 2]);
+    }}"""
+    path = tmp_path / "f.c"
+    path.write_text("\n".join(definition(helper)) + loop)
+    flags = [flag for flag in COMMON_FLAGS if flag != "-w"]
+    command = ["gcc", *flags, "-fopenmp-simd", "-fopt-info-vec", "-c", str(path)]
+    done = subprocess.run([*command, "-o", "/dev/null"], capture_output=True, text=True, check=True)
+    assert "loop vectorized" in done.stderr + done.stdout

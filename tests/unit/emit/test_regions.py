@@ -364,7 +364,14 @@ def test_bounds_that_are_data():
     text = bare(emit_c(fn).text)
     assert "if (po_many(16 * N)) {" in text
     assert "schedule(dynamic, N / 256 + 1)\n" in text
-    assert "const int64_t k_end = p[i + 1];" in text
+    declared, outer, *others = fn.body
+    inner = outer.body[-1]
+    for body, pieces in (
+        ((*outer.body, inner), "schedule(dynamic, N / 256 + 1)\n"),
+        ((*outer.body[:-1], replace(inner, iter="l", body=(inner,))), "schedule(dynamic)\n"),
+    ):
+        changed = replace(fn, body=(declared, replace(outer, body=body), *others))
+        assert pieces in bare(emit_c(changed).text)
     empty = {"s": np.empty(1), "p": np.zeros(2, np.int64), "v": np.empty(0)}
     agree(fn, {"N": 1, "M": 0}, arrays=empty)
 
