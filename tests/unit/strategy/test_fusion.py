@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,6 @@ from polyopt.ir.scop import Role
 from polyopt.machine import Machine
 from polyopt.schedule.tree import bands, statements_at
 from polyopt.strategy import auto_schedule
-from polyopt.strategy.tiling import outer_bands
 from polyopt.strategy.vector import only_checks
 from tests.unit.proof.edits import program_of
 
@@ -67,14 +68,15 @@ def test_updates_of_elements_that_data_chooses_are_checked_in_lanes():
     assert kinds[LoopKind.PARALLEL] == {Role.FAULT}
 
 
+@pytest.mark.toolchain
 def test_nests_are_fused_around_short_loops_that_were_outside():
-    schedule = auto_schedule(program_of(grown).scop, TWO)
-    assert len(outer_bands(schedule.tree)) == 1
-    kinds = [member.kind for band in bands(schedule.tree) for member in band.members]
-    assert [kind for kind in kinds if kind is not LoopKind.UNROLL] == [
-        LoopKind.PARALLEL,
-        LoopKind.VECTOR,
-    ]
+    kernel = po.kernel(grown, threads=2, fp="reassociate")
+    x = np.random.default_rng(1).random((9, 70))
+    mine, theirs = np.zeros_like(x), np.zeros_like(x)
+    kernel(x, mine)
+    grown(x, theirs)
+    assert np.array_equal(mine, theirs)
+    assert kernel.compile(x, mine).source.count("omp parallel") == 1
 
 
 @pytest.mark.toolchain
@@ -90,6 +92,15 @@ def test_sums_with_checks_run_in_lanes():
     )
     assert "reduction(+" in line
     assert "reduction(|" in line
+
+
+@pytest.mark.toolchain
+def test_a_check_compares_the_limited_subscript_with_the_given_one():
+    arguments = np.arange(5.0), np.array([3, -1]), np.zeros(2)
+    text = po.kernel(smoothed).compile(*arguments).source
+    checks = re.findall(r"bad_ = bad_ \| .*?;", text, re.DOTALL)
+    assert checks
+    assert all(check.count("!=") == 1 and ">=" not in check for check in checks)
 
 
 @pytest.mark.toolchain
