@@ -30,6 +30,11 @@ def counted(x: po.f64["N"], at: po.i64["K"], out: po.f64["K"]):
         x[at[k]] += 1.0
 
 
+def binned(x: po.f64["N"], y: po.f64["N"], out: po.i64["B,B"]):
+    for n in range(x.shape[0]):
+        out[int(x[n] * 5), int(y[n] * 5)] += 1
+
+
 def weighted(x: po.f64["N"], at: po.i64["R,K"], w: po.f64["R,K"], out: po.f64["R"]):
     for r in range(at.shape[0]):
         for k in range(at.shape[1]):
@@ -55,7 +60,7 @@ def innermost(program):
     ]
 
 
-@pytest.mark.parametrize("program", [smoothed, weighted])
+@pytest.mark.parametrize("program", [smoothed, binned, weighted])
 def test_a_check_is_made_where_its_value_is_used(program):
     schedule, loops = innermost(program)
     assert [Role.FAULT in roles for _, roles in loops] == [True]
