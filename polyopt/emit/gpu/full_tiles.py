@@ -6,6 +6,8 @@ In: a nest of THREAD loops.  Out: the same, its inner loops of a small constant 
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.gpu.bound_tests import undivided
 from polyopt.emit.gpu.nests import bounds_use, spans
@@ -60,15 +62,15 @@ def full_tiles(body: Body, array: str) -> Body:
     _collect(body, frozenset(), found)
     if not found:
         return body
-    own = {name: span for name, span in found.items() if name in _subscripts(body, array)}
+    own = _subscripts(body, array) & set(found)
     every_one = [c for span in found.values() for c in span.conditions or ()]
     conditions = _needed(every_one)
     if any(span.conditions is None for span in found.values()):
-        return _spanned(body, own, is_full=False)
-    whole = _spanned(body, found, is_full=True)
+        return _spanned(body, {}, own)
+    whole = _spanned(body, found, own)
     if not conditions:
         return whole
-    return (If(conjunction(conditions), whole, _spanned(body, own, is_full=False)),)
+    return (If(conjunction(conditions), whole, _spanned(body, {}, own)),)
 
 
 def _subscripts(body: Body, array: str) -> set[str]:
@@ -171,18 +173,24 @@ def _span(loop: For) -> _TileLoop | None:
     return _TileLoop(start, extent, tuple(conditions))
 
 
-def _spanned(body: Body, found: dict[str, _TileLoop], *, is_full: bool) -> Body:
-    return tuple(_node(node, found, is_full=is_full) for node in body)
+def _spanned(body: Body, full: dict[str, _TileLoop], own: Set[str]) -> Body:
+    """Return `body` with the loops `full` counted from 0, and with conditions others of `own`.
+
+    Branches may have loops of one name that start elsewhere: those are not full.
+    """
+    return tuple(_node(node, full, own) for node in body)
 
 
-def _node(node: Node, found: dict[str, _TileLoop], *, is_full: bool) -> Node:
-    node = map_bodies(node, _spanned, found, is_full=is_full)
-    if not isinstance(node, For) or node.iter not in found:
+def _node(node: Node, full: dict[str, _TileLoop], own: Set[str]) -> Node:
+    node = map_bodies(node, _spanned, full, own)
+    if not isinstance(node, For) or node.iter not in full.keys() | own:
         return node
-    span, own = found[node.iter], _span(node)
-    if own is None or (own.start, own.extent) != (span.start, span.extent):
+    span = _span(node)
+    if span is None:
         return node
-    if not is_full and span.extent > MOST:
+    known = full.get(node.iter)
+    is_full = known is not None and (span.start, span.extent) == (known.start, known.extent)
+    if not is_full and (node.iter not in own or span.extent > MOST):
         return node
     value = normalize(add(span.start, Iter(node.iter)))
 

@@ -17,13 +17,24 @@ from polyopt.emit.gpu.conflicts import collect_accesses
 from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.gpu.full_tiles import full_tiles
 from polyopt.emit.gpu.nests import ThreadNest, rebuilt, thread_nest
-from polyopt.emit.gpu.threads import outermost_nests
 from polyopt.emit.regions import expressions
 from polyopt.emit.storage_scope import mentions
 from polyopt.ir.affine import coalesced
 from polyopt.ir.array import Array
 from polyopt.ir.budget import optional
-from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, add, integer, mul, sub, walk
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Expr,
+    Iter,
+    Load,
+    add,
+    integer,
+    mul,
+    operands,
+    sub,
+    walk,
+)
 from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import (
     Body,
@@ -68,7 +79,7 @@ def _kept(
     tiled = _tiled(body, array.name)
     if tiled is None:
         return None
-    parts = [part for nest in _nests(tiled, array.name) for part in _parts(nest, array.name)]
+    parts = list(_parts(tiled, array.name, {}))
     if not parts or any(part is None for part in parts):
         return None
     layout = _layout([part for part in parts if part is not None])
@@ -112,10 +123,6 @@ def _reads(expr: Expr, array: str) -> bool:
     return any(isinstance(part, Load) and part.array == array for part in walk(expr))
 
 
-def _nests(body: Body, array: str) -> Iterator[ThreadNest]:
-    return (thread_nest(loop) for loop in outermost_nests(body) if mentions(loop, array))
-
-
 # -- a thread's own elements
 
 
@@ -144,8 +151,15 @@ class _RegisterLayout:
     shape: tuple[int, ...]
 
 
-def _parts(nest: ThreadNest, array: str) -> Iterator[_Residue | None]:
-    yield from _parts_in(nest.body, nest, array, {})
+def _parts(body: Body, array: str, extents: dict[str, int]) -> Iterator[_Residue | None]:
+    """Yield the subscripts of an array in the nests of `body`; `extents` of loops around them."""
+    for node in body:
+        if isinstance(node, For) and node.kind is LoopKind.THREAD:
+            nest = thread_nest(node)
+            yield from _parts_in(nest.body, nest, array, extents)
+            continue
+        for below in bodies(node):
+            yield from _parts(below, array, _counted(node, extents))
 
 
 def _parts_in(
@@ -157,15 +171,21 @@ def _parts_in(
                 if isinstance(part, Load) and part.array == array:
                     for dim, index in enumerate(part.index):
                         yield _part(dim, index, nest, extents)
-        inside = extents
-        if isinstance(node, For):
-            inside = {name: n for name, n in extents.items() if name != node.iter}
-            if node.kind in _COUNTED and node.lower == integer(0):
-                count = linear(node.upper)
-                if not count.terms:
-                    inside = {**inside, node.iter: count.constant}
         for below in bodies(node):
-            yield from _parts_in(below, nest, array, inside)
+            yield from _parts_in(below, nest, array, _counted(node, extents))
+
+
+def _counted(node: Node, extents: dict[str, int]) -> dict[str, int]:
+    """Return the extents inside a node: of loops that are unrolled and count from 0, at most."""
+    if not isinstance(node, For):
+        return extents
+    inside = {name: n for name, n in extents.items() if name != node.iter}
+    if node.kind in _COUNTED and node.lower == integer(0):
+        ends = [linear(end) for end in operands(node.upper, BinaryOp.MIN)]
+        counts = [end.constant for end in ends if not end.terms]
+        if counts:
+            inside[node.iter] = min(counts)
+    return inside
 
 
 def _part(dim: int, index: Expr, nest: ThreadNest, extents: dict[str, int]) -> _Residue | None:
