@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 
 import islpy as isl
 
@@ -17,7 +18,18 @@ from polyopt.emit.reindex import reindex
 from polyopt.emit.storage_scope import declare_in_loops, privatize_by_thread
 from polyopt.errors import BudgetError
 from polyopt.ir.budget import query
-from polyopt.ir.expr import Expr, Iter, Load, VectorLoad, rewrite, substitute, walk
+from polyopt.ir.expr import (
+    Compare,
+    CompareOp,
+    Const,
+    Expr,
+    Iter,
+    Load,
+    VectorLoad,
+    rewrite,
+    substitute,
+    walk,
+)
 from polyopt.ir.isl_ast import (
     AstBody,
     AstCall,
@@ -31,7 +43,7 @@ from polyopt.ir.isl_ast import (
 from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Assign, Body, For, If, LoopKind, Node
 from polyopt.ir.names import depends_on_data, fresh_name
-from polyopt.ir.nodes import all_nodes
+from polyopt.ir.nodes import all_nodes, changed_body, map_bodies
 from polyopt.ir.parameters import param_names
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.never import assert_never
@@ -100,6 +112,7 @@ def _lowered(
     whole = placed_by_data(body) & {array.name for array in schedule.history()[0].scop.arrays}
     chains = {name: found for name, found in chains.items() if name not in whole}
     body, arrays = _stored(reindex(body), scop.arrays, chains, sizes)
+    body = _settled(body)
     local = {a.name for a in scop.arrays} - {a.name for a in arrays}
     reassociable = frozenset(source_name(s) for s in scop.statements if s.is_reassociable)
     fusible = frozenset(source_name(s) for s in scop.statements if s.fuses)
@@ -168,6 +181,20 @@ def _stored(
         around = {name: nest for name, nest in around.items() if name in same}
         arrays = after
     return body, arrays
+
+
+def _settled(body: Body) -> Body:
+    """Return `body` with the numbers that conditions say of iterators in their place."""
+    found: list[Node] = []
+    for node in body:
+        match node:
+            case If(
+                condition=Compare(op=CompareOp.EQ, left=Iter(name=name), right=Const() as number)
+            ):
+                rule = partial(place, values={name: number})
+                node = replace(node, then=changed_body(node.then, rule))
+        found.append(map_bodies(node, _settled))
+    return tuple(found)
 
 
 def _levels(chains: tuple[tuple[str, ...], ...], labels: set[str]) -> list[frozenset[str]]:
