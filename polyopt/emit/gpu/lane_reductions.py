@@ -110,9 +110,15 @@ def spread_over_lanes(body: Body, taken: set[str]) -> Body:
     """Return a block's code where the lane that holds a result also runs what produces and uses it.
 
     A nest over the results of a reduction gets the lanes of the reduction, of which the first one
-    runs it: no other thread needs to wait for it.
+    runs it: no other thread needs to wait for it.  So does what is computed from such results,
+    before or after.
     """
-    return _Spread(taken, _widths(body)).body(body)
+    widths = _widths(body)
+    known = -1
+    while known != len(widths):
+        known = len(widths)
+        _Spread(set(taken), widths).body(body)
+    return _Spread(taken, widths).body(body)
 
 
 def _widths(body: Body) -> dict[str, tuple[int, int]]:
