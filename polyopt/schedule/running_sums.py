@@ -87,6 +87,12 @@ class RunningSums:
     places: Mapping[str, RowPosition]
 
     @property
+    def has_products(self) -> bool:
+        """Whether a product makes the rows, and products alone use their exponentials."""
+        makes = any(statement.reduction is not None for statement in self.producers)
+        return self.is_consumed and makes and any(one.free for one in self.sums)
+
+    @property
     def statements(self) -> tuple[Statement, ...]:
         """The statements that run in the blocks, or whose work runs there instead."""
         found = [self.top, *self.producers, *self.finals]

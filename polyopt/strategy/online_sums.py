@@ -41,7 +41,7 @@ def _carried(schedule: Schedule, name: str, machine: Machine) -> Schedule | None
         group = find_running_sums(schedule.scop, name)
     except NotRunning:
         return None
-    if not (group.is_consumed and _has_products(group)):
+    if not group.has_products:
         return None
     size = group.top.target.dtype.size
     block = _block(group, machine, size)
@@ -64,12 +64,6 @@ def _carried(schedule: Schedule, name: str, machine: Machine) -> Schedule | None
     nest = find_band(found.tree, made[0])
     rows = [Parallelize(f"{nest.label}[{n}]") for n in range(len(nest.members))]
     return attempt_each(found, rows)
-
-
-def _has_products(group: RunningSums) -> bool:
-    """Tell whether a product makes the rows, and another one uses their exponentials."""
-    makers = [s for s in group.producers if s.reduction is not None]
-    return bool(makers) and any(one.free for one in group.sums)
 
 
 def _block(group: RunningSums, machine: Machine, size: int) -> ContractionSizes:

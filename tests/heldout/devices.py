@@ -1,4 +1,6 @@
-"""What devices run in ways of their own: tiles of time, updates of one element by many threads."""
+"""What devices run in ways of their own: tiles of time, updates of one element by many threads,
+attention in one kernel.
+"""
 
 import numpy as np
 
@@ -45,7 +47,29 @@ def joint_counts(a: po.i64["N"], b: po.i64["N"], table: po.i64["K,L"]):
         table[a[n], b[n]] += 1
 
 
+def looked_up(query: po.f32["A,D"], keys: po.f32["M,D"], stored: po.f32["M,E"]):
+    match = query @ keys.T - np.sum(keys * keys, axis=1)
+    share = np.exp2(match - match.max(axis=1, keepdims=True))
+    return share @ stored / share.sum(axis=1, keepdims=True)
+
+
+def remembered(now: po.f64["H,T,D"], past: po.f64["H,T,D"], said: po.f64["H,T,E"]):
+    time = np.arange(now.shape[1])
+    worth = np.where(time[:, None] > time - 3, now @ past.transpose(0, 2, 1), -np.inf)
+    chance = np.exp(worth - np.max(worth, axis=-1, keepdims=True))
+    return (chance / np.sum(chance, axis=-1, keepdims=True)) @ said
+
+
+def transported(x: po.f32["N,D"], y: po.f32["M,D"], price: po.f32["M"], mass: po.f32["M,K"]):
+    gain = np.float32(2.0) * (x @ y.T) + price
+    kept = np.exp(gain - np.max(gain, axis=1)[:, None])
+    return kept @ mass
+
+
 PROGRAMS = (
+    HeldOut(looked_up, ("gpu/online_sums",), {"A": 37, "M": 70, "D": 19, "E": 23}, target="cuda"),
+    HeldOut(remembered, ("gpu/online_sums",), {"H": 2, "T": 41, "D": 11, "E": 17}, target="cuda"),
+    HeldOut(transported, ("gpu/online_sums",), {"N": 66, "M": 31, "D": 9, "K": 12}, target="cuda"),
     HeldOut(spread, ("gpu/time_tiles",), {"T": 4, "N": 37, "M": 43}, target="cuda"),
     HeldOut(string, ("gpu/time_tiles",), {"T": 5, "N": 71}, target="cuda"),
     HeldOut(cooled, ("gpu/time_tiles",), {"T": 3, "X": 33, "Y": 39}, target="cuda"),

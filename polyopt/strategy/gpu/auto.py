@@ -20,6 +20,7 @@ from polyopt.strategy.gpu.fusion import fuse_whole
 from polyopt.strategy.gpu.mapped_loops import MAPPED
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.nests import map_nests
+from polyopt.strategy.gpu.online_sums import map_online_sums
 from polyopt.strategy.gpu.parallelism import (
     is_fully_parallel,
     parallel_statements,
@@ -161,8 +162,9 @@ def _mapped(start: Schedule, found: Schedule, device: GpuModel) -> Schedule:
     """
     if not device.shared:
         return found
+    online = _within_budget("online sums", start, lambda s: map_online_sums(s, device), None)
     tiles = "tiles of products"  # each has operations of its own
-    summed = _within_budget(tiles, start, lambda s: map_contractions(s, device), None)
+    summed = _within_budget(tiles, online, lambda s: map_contractions(s, device), None)
     rows = _within_budget("rows", summed, lambda s: map_rows(s, device), None)
     mapped = _within_budget("sums", rows, lambda s: map_sums(s, device), None)
     updated = _within_budget("updates", mapped, lambda s: map_updates(s, device), None)

@@ -39,7 +39,7 @@ GROUP = 8
 
 
 @dataclass(frozen=True, slots=True)
-class _Tiled:
+class TiledContraction:
     """A tiled contraction: `joint` is the band over the tiles of its `count` result loops.
 
     `points` are the point bands of its nests, the contraction's own first; `arrays` maps the arrays
@@ -81,6 +81,18 @@ def _in_tiles(
     schedule: Schedule, label: str, roles: Roles, sizes: TileSizes, warp: WarpTile | None
 ) -> Schedule | None:
     """Return `schedule` with the contraction tiled; `warp`: for matrix instructions."""
+    tiled = tile_contraction(schedule, label, roles, sizes, warp)
+    if tiled is None:
+        return None
+    blocks = tuple(f"{tiled.joint}[{p}]" for p in range(min(tiled.count, GRID)))
+    gridded = tiled.schedule.attempt(Grid(blocks))
+    return gridded and (gridded.attempt(Swizzle(blocks[-2], blocks[-1], GROUP)) or gridded)
+
+
+def tile_contraction(
+    schedule: Schedule, label: str, roles: Roles, sizes: TileSizes, warp: WarpTile | None
+) -> TiledContraction | None:
+    """Return the contraction in tiles for the threads of a block, with adjacent nests; or None."""
     tiled = _tiled(schedule, label, roles, sizes)
     if tiled is None:
         return None
@@ -100,10 +112,7 @@ def _in_tiles(
     loop = f"{depth}[{len(find_band(found.tree, depth).members) - 1}]"
     moved, _ = subscript_patterns(schedule, label, (roles.row, roles.column, roles.depth[-1]))
     found = copy_operands(found, loop, roles, moved, sizes, fragments=warp is not None)
-    found = _with_results(found, tiled, roles, (rows, columns), warp)
-    blocks = tuple(f"{tiled.joint}[{p}]" for p in range(min(tiled.count, GRID)))
-    gridded = found.attempt(Grid(blocks))
-    return gridded and (gridded.attempt(Swizzle(blocks[-2], blocks[-1], GROUP)) or gridded)
+    return replace(tiled, schedule=_with_results(found, tiled, roles, (rows, columns), warp))
 
 
 def _distributed(
@@ -134,7 +143,9 @@ def _statement(schedule: Schedule, label: str) -> str:
     return name
 
 
-def _tiled(schedule: Schedule, label: str, roles: Roles, sizes: TileSizes) -> _Tiled | None:
+def _tiled(
+    schedule: Schedule, label: str, roles: Roles, sizes: TileSizes
+) -> TiledContraction | None:
     """Return the contraction tiled, without other nests."""
     result = _result(roles)
     order = (*result, *roles.depth)
@@ -146,12 +157,12 @@ def _tiled(schedule: Schedule, label: str, roles: Roles, sizes: TileSizes) -> _T
     tiled = schedule.attempt(
         *order_steps(label, band, order), Tile(label, tuple(size_of.get(p, 1) for p in order))
     )
-    return None if tiled is None else _Tiled(tiled, tile, len(result), (point,), written)
+    return None if tiled is None else TiledContraction(tiled, tile, len(result), (point,), written)
 
 
 def _with_adjacent_nests(
-    tiled: _Tiled, before: bool, roles: Roles, sizes: TileSizes
-) -> _Tiled | None:
+    tiled: TiledContraction, before: bool, roles: Roles, sizes: TileSizes
+) -> TiledContraction | None:
     """Return the tiles with a nest before or after them fused, if one fits."""
     siblings = sibling_labels(tiled.schedule.tree, tiled.joint) or [tiled.joint]
     own = siblings.index(tiled.joint)
@@ -162,8 +173,8 @@ def _with_adjacent_nests(
 
 
 def _with_nest(
-    tiled: _Tiled, label: str, before: bool, roles: Roles, sizes: TileSizes
-) -> _Tiled | None:
+    tiled: TiledContraction, label: str, before: bool, roles: Roles, sizes: TileSizes
+) -> TiledContraction | None:
     """Return the tiles with the nest `label` moved next to them and fused."""
     schedule = tiled.schedule
     near = elementwise_nest(schedule, label, tiled.arrays)
@@ -200,7 +211,7 @@ def _is_parallel(schedule: Schedule, label: str) -> bool:
 
 def _with_results(
     schedule: Schedule,
-    tiled: _Tiled,
+    tiled: TiledContraction,
     roles: Roles,
     sides: tuple[ThreadPoints, ThreadPoints],
     warp: WarpTile | None,
