@@ -47,6 +47,7 @@ from polyopt.ir.loops import (
     Space,
 )
 from polyopt.ir.matrix import MatrixTile, NoTile, matrix_tile, reach, touched, trips
+from polyopt.ir.names import has_iterator
 from polyopt.ir.nodes import all_nodes, changed, map_bodies
 from polyopt.ir.types import DType
 
@@ -226,8 +227,9 @@ def _as_box(loop: For, *, fills: bool) -> For:
     body = nest.body
     if tests:
         body = under_grid(inside, (If(conjunction(tests), nest.body, other),))
-        if inside:
-            whole = conjunction(dict.fromkeys(_at_worst(test, inside) for test in tests))
+        worst = dict.fromkeys(_at_worst(test, inside) for test in tests)
+        if inside and None not in worst:
+            whole = conjunction(test for test in worst if test is not None)
             body = (If(whole, under_grid(inside, nest.body), body),)
     elif inside:
         body = under_grid(inside, nest.body)
@@ -236,16 +238,21 @@ def _as_box(loop: For, *, fills: bool) -> For:
     return placed
 
 
-def _at_worst(test: Expr, loops: list[For]) -> Expr:
-    """Return when `test` holds in all iterations of `loops`; itself where that is not clear."""
-    if not isinstance(test, Compare) or test.op is not CompareOp.LT:
-        return test
-    gap = linear(sub(test.right, test.left))
+_LESS = (CompareOp.LT, CompareOp.LE)
+_MORE = (CompareOp.GT, CompareOp.GE)
+
+
+def _at_worst(test: Expr, loops: list[For]) -> Expr | None:
+    """Return when `test` holds in all iterations of `loops`; None where that is not clear."""
     ends: dict[str, Expr] = {}
-    for loop in loops:
-        factor = dict(gap.terms).get(Iter(loop.iter), 0)
-        ends[loop.iter] = integer(trips(loop) - 1 if factor < 0 else 0)
-    return replace(test, left=moved(test.left, ends), right=moved(test.right, ends))
+    if isinstance(test, Compare) and test.op in _LESS + _MORE:
+        low, high = (test.left, test.right)[:: 1 if test.op in _LESS else -1]
+        gap = dict(linear(sub(high, low)).terms)
+        for loop in loops:
+            factor = gap.get(Iter(loop.iter), 0)
+            ends[loop.iter] = integer(trips(loop) - 1 if factor < 0 else 0)
+        test = replace(test, left=moved(test.left, ends), right=moved(test.right, ends))
+    return None if has_iterator(test, [loop.iter for loop in loops]) else test
 
 
 # -- boxes

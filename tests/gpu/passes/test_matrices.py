@@ -163,6 +163,25 @@ def test_the_automatic_schedule_takes_them() -> None:
     assert "tensorize(" not in auto_schedule_gpu(strict, GpuModel(matrices=True)).text
 
 
+def triangle(A: po.f32["N,K"], B: po.f32["K,N"], C: po.f32["N,N"]):
+    for i in range(A.shape[0]):
+        for j in range(i + 1):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * B[k, j]
+
+
+@pytest.mark.toolchain
+def test_parts_of_results_are_products_of_whole_tiles() -> None:
+    rng = np.random.default_rng(5)
+    A, B = (rng.random(shape, dtype=np.float32) for shape in ((70, 20), (20, 70)))
+    C = np.ones((70, 70), np.float32)
+    made = po.kernel(target="cuda", device="emulated", fp="fast")(triangle).compile(A, B, C)
+    assert "po_mma_m16n8k8_tf32(" in made.source
+    made(A, B, C)
+    assert np.allclose(C, 1 + np.tril(A @ B), rtol=1e-2, atol=1e-2)
+    assert (C[np.triu_indices(70, 1)] == 1).all()
+
+
 # -- faults
 
 Edit = Callable[[Node], Node | None]
