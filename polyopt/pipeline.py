@@ -325,14 +325,16 @@ def with_mode(program: Program, options: Options) -> Program:
     is_c = options.target.is_host
     program = schedule.reductions.reassociated(program, choices=is_c)
     program = schedule.float32_functions.with_float32_functions(program)
-    program = schedule.masked_terms.with_masked_terms_left_out(program)
+    rounds = options.fp is FpMode.FAST and not is_c
+    if is_c or not (rounds or any(a.dtype.is_half for scop in program.scops for a in scop.arrays)):
+        # matrix instructions multiply whole tiles
+        program = schedule.masked_terms.with_masked_terms_left_out(program)
     program = schedule.deferred_divisions.with_deferred_divisions(program)
     if is_c:
         program = schedule.inplace.with_sums_in_place(schedule.powers.with_products(program))
         program = schedule.reciprocals.with_reciprocals(schedule.scales.with_scaled_rows(program))
     program = schedule.carried_sums.with_carried_sums(program)
     program = schedule.fusible_products.with_fusible_products(program)
-    rounds = options.fp is FpMode.FAST and not is_c
     return schedule.reductions.rounding(program) if rounds else program
 
 
