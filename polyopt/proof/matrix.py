@@ -224,23 +224,40 @@ def _check_skipped(kernel: Kernel, path: Path, tiles: list[tuple[For, MatrixTile
     names = {p.array for p in probes} | {tile.target.array for _, tile in tiles}
     names |= {o.load.array for _, tile in tiles for o in (tile.left, tile.right)}
     watcher = _watched(kernel, path, _replaced(kernel.body, nests), frozenset(names))
+    lives = dict(_lives(kernel.body, 0))
     for (_, tile), probe in zip(tiles, probes, strict=True):
         for touch in watcher.accesses:
             if touch.array == probe.array:
-                _check_added(tile, touch, watcher)
+                _check_added(tile, touch, watcher, lives[tile.target.array])
+
+
+def _lives(body: Body, count: int) -> Iterator[tuple[str, int]]:
+    """Yield the arrays of a block, with the components of a time that tell which one it is.
+
+    Each iteration of the loops around a declaration has an array of its own; `count` is of those.
+    """
+    for node in body:
+        if isinstance(node, DeclareArray):
+            yield node.array.name, count
+        is_loop = isinstance(node, For) and node.kind is not LoopKind.BLOCK
+        for part in bodies(node):
+            yield from _lives(part, count + 2 * is_loop)
 
 
 def _places(tile: MatrixTile) -> tuple[Expr, ...]:
     return (*tile.target.index, *tile.left.load.index, *tile.right.load.index)
 
 
-def _check_added(tile: MatrixTile, touch: BlockAccess, watcher: _Watcher) -> None:
-    """Check the additional products of an access, `{ [outside] -> [time, thread, places] }`."""
+def _check_added(tile: MatrixTile, touch: BlockAccess, watcher: _Watcher, life: int) -> None:
+    """Check the additional products of an access, `{ [outside] -> [time, thread, places] }`.
+
+    Only reads matter whose time has the same first `life` components: others are of other arrays.
+    """
     skip = touch.length + 1
     used = len(tile.target.index)
     sizes = [len(tile.left.load.index), len(tile.right.load.index)]
     seen = [
-        t.place.project_out(_OUT, 0, skip)
+        t.place.project_out(_OUT, life, skip - life)
         for t in watcher.accesses
         if t.array == tile.target.array and not t.is_written
     ]
@@ -249,7 +266,7 @@ def _check_added(tile: MatrixTile, touch: BlockAccess, watcher: _Watcher) -> Non
     read = seen[0]
     for one in seen[1:]:
         read = read.union(one)
-    read = read.insert_dims(_OUT, used, sum(sizes)).insert_dims(_OUT, 0, skip)
+    read = read.insert_dims(_OUT, life + used, sum(sizes)).insert_dims(_OUT, life, skip - life)
     added = touch.place.intersect(coalesced(read))
     if added.is_empty():
         return

@@ -5,14 +5,14 @@ products with the exponentials follow.  Out: one kernel (`transforms/online.py`)
 tile of rows; its threads compute blocks of columns one after another, elements of the rows in
 registers, exponentials in shared memory.  Groups of lanes combine maxima and sums by shuffles; the
 first lane of each keeps what a row has.
-Leaves: what the rule for processors leaves, sums of products that fill no tile, and products that
-matrix instructions compute.
+Products for matrix instructions have their results in fragments: elements of rows are passed on in
+shared memory, and exponentials are copied there once more, zeros around them.
+Leaves: what the rule for processors leaves, and sums of products that fill no tile.
 The scheme is Dao et al., "FlashAttention", 2022.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 
 from polyopt.dataclass import replace
@@ -29,7 +29,7 @@ from polyopt.schedule.tree import (
 )
 from polyopt.strategy.gpu.contraction import GRID, tile_contraction
 from polyopt.strategy.gpu.mapped_loops import bands_around, is_mapped, labels_in_sequence
-from polyopt.strategy.gpu.matrices import matrix_sizes
+from polyopt.strategy.gpu.matrices import WarpTile, matrix_sizes
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.partial_reductions import StepRefused, apply_steps, last_join
 from polyopt.strategy.gpu.roles import Roles, find_roles
@@ -57,6 +57,12 @@ OWN = ((4, 4), (4, 2), (2, 2))
 """Rows and columns of a thread, the first that fit in shared memory are taken."""
 SIDE = 16
 """Threads along rows and along columns of a tile."""
+WARPS = (4, 2)
+"""Warps along rows and along columns of a tile, with matrix instructions."""
+
+
+class _HasMatrices(Exception):
+    """A product is for matrix instructions."""
 
 
 def map_online_sums(schedule: Schedule, device: GpuModel) -> Schedule:
@@ -72,35 +78,44 @@ def _mapped(schedule: Schedule, name: str, device: GpuModel) -> Schedule | None:
         group = find_running_sums(schedule.scop, name)
     except NotRunning:
         return None
-    size = group.top.target.dtype.size
-    sizes = next(_fitting(device, size), None)
-    if not group.has_products or sizes is None:
+    if not group.has_products:
         return None
-    with suppress(StepRefused):
-        return _Nest(schedule, name, sizes, device).on_grid()
+    for matrices in (False, True):
+        sizes = _fitting(device, group.top.target.dtype.size, matrices)
+        with suppress(StepRefused, _HasMatrices):
+            return (
+                None if sizes is None else _Nest(schedule, name, sizes, device, matrices).on_grid()
+            )
     return None
 
 
-def _fitting(device: GpuModel, size: int) -> Iterator[TileSizes]:
-    """Yield sizes of tiles whose exponentials and operands fit in shared memory."""
-    if min(device.block, device.threads) < SIDE * SIDE:
-        return
+def _fitting(device: GpuModel, size: int, matrices: bool) -> TileSizes | None:
+    """Return the largest tiles whose exponentials and operands fit in shared memory.
+
+    `matrices`: there have to be elements of rows and another copy of exponentials, too.
+    """
     wide = WIDE // size
-    for own_rows, own_columns in OWN:
+    for own_rows, own_columns in OWN if min(device.block, device.threads) >= SIDE**2 else ():
         rows, columns = own_rows * SIDE, own_columns * SIDE
-        operands = DEPTH * (rows + 2 * columns + 2 * wide)
-        if (columns * (rows + wide) + operands) * size <= device.shared:
-            yield TileSizes(rows, columns, DEPTH, own_rows, own_columns, min(own_columns, wide))
+        operands = DEPTH * ((2 if matrices else 1) * rows + 2 * columns + 4 * wide)
+        elements = (2 if matrices else 1) * columns * rows
+        if (elements + operands) * size <= device.shared * 7 // 8:  # numbers of rows, too
+            return TileSizes(rows, columns, DEPTH, own_rows, own_columns, min(own_columns, wide))
+    return None
 
 
 class _Nest:
     """Maps the nest that one step makes; every method raises `StepRefused` where that fails."""
 
     def __init__(
-        self, schedule: Schedule, maximum: str, sizes: TileSizes, device: GpuModel
+        self,
+        schedule: Schedule,
+        maximum: str,
+        sizes: TileSizes,
+        device: GpuModel,
+        matrices: bool,
     ) -> None:
-        self.sizes = sizes
-        self.device = device
+        self.sizes, self.device, self.matrices = sizes, device, matrices
         known = {band.label for band in bands(schedule.tree)}
         self.schedule = apply_steps(schedule, Online(maximum, sizes.rows, sizes.columns))
         made = [band.label for band in bands(self.schedule.tree) if band.label not in known]
@@ -141,19 +156,26 @@ class _Nest:
             self.schedule = apply_steps(self.schedule, Distribute(shared[0]))
 
     def product(self, label: str, roles: Roles) -> None:
-        """Tile a product; an operand that the block computes is in shared memory already."""
-        if matrix_sizes(self.schedule, label, roles, self.sizes, self.device) is not None:
-            raise StepRefused  # kernels of their own have matrix instructions
+        """Tile a product; an operand that the block computes is in shared memory already.
+
+        Raises `_HasMatrices` where the sizes of tiles are not for matrix instructions.
+        """
         homes = contraction_loops(self.schedule.scop, self.schedule.tree)
         own = [name for name in roles.operands if homes.get(name, "").startswith(self.blocks)]
-        others = tuple(name for name in roles.operands if name not in own)
-        tiled = tile_contraction(
-            self.schedule, label, replace(roles, operands=others), self.sizes, None
-        )
+        sizes, warp = self.sizes, None
+        matrix = matrix_sizes(self.schedule, label, roles, sizes, self.device)
+        if matrix is not None:
+            if not self.matrices:
+                raise _HasMatrices
+            sizes = replace(sizes, depth=matrix[0].depth)
+            warp = WarpTile(sizes.rows // WARPS[0], sizes.columns // WARPS[1])
+        elif own:
+            roles = replace(roles, operands=tuple(n for n in roles.operands if n not in own))
+        tiled = tile_contraction(self.schedule, label, roles, sizes, warp)
         if tiled is None:
             raise StepRefused
         self.schedule = tiled.schedule
-        for name in own:
+        for name in own if warp is None else ():
             self.transpose(name)
 
     def transpose(self, name: str) -> None:

@@ -34,12 +34,19 @@ def packed_heads(qkv: po.f64["B,T,3,H,D"]):
     return np.einsum("bhts,bshd->bthd", w / w.sum(axis=-1, keepdims=True), v)
 
 
+def half_scores(q: po.f16["T,D"], k: po.f16["S,D"], v: po.f16["S,E"]):
+    s = (q @ k.T).astype(np.float32)
+    w = np.exp(s - np.max(s, axis=1, keepdims=True))
+    return (w @ v.astype(np.float32)) / np.sum(w, axis=1, keepdims=True)
+
+
 SHAPES = {
     attention: (np.float32, (70, 9), (83, 9), (83, 21)),
     causal: (np.float32, *[(70, 17)] * 3),
     packed_heads: (np.float64, (2, 67, 3, 2, 5)),
     recalled: (np.float32, (37, 19), (53, 19), (53, 23)),
     softened: (np.float64, (3, 21, 25), (3, 25, 39), (3, 39, 17)),
+    half_scores: (np.float16, (37, 24), (70, 24), (70, 11)),
 }
 
 
@@ -55,7 +62,7 @@ def arguments(program):
 
 
 @pytest.mark.toolchain
-@pytest.mark.parametrize("program", SHAPES, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("program", [f for f in SHAPES if f is not half_scores])
 def test_one_kernel_within_the_contract(program):
     args = arguments(program)
     made = compiled(program)
@@ -100,3 +107,22 @@ def test_blocks_right_of_a_triangle_are_left_out():
 @pytest.mark.toolchain
 def test_needs_the_mode():
     assert compiled(attention, "strict").source.count("__global__") > 1
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize(
+    ("program", "fp", "far", "matrices"),
+    [
+        (attention, "fast", 1e-2, 2),
+        (causal, "fast", 1e-2, 2),
+        (half_scores, "reassociate", 4e-6, 1),
+    ],
+    ids=["both", "masked", "one"],
+)
+def test_matrix_instructions_compute_the_products(program, fp, far, matrices):
+    args = arguments(program)
+    made = compiled(program, fp)
+    np.testing.assert_allclose(made(*args), program(*args), rtol=0, atol=far)
+    (kernel,) = (part for part in made.source.split("__global__")[1:] if "shfl" in part)
+    assert len(re.findall(r"po_mma_\w+\(", kernel)) == matrices
+    assert "exp" in kernel

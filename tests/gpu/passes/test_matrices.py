@@ -17,17 +17,20 @@ from polyopt.emit.lower import lower
 from polyopt.emit.opencl import emit_opencl
 from polyopt.emulator import EmulatedProvider
 from polyopt.errors import EmitError, PolyoptError, ScheduleError
+from polyopt.frontend import build, infer_types
 from polyopt.ir.expr import Const, Expr, Iter, Load, rewrite
 from polyopt.ir.loops import Assign, Barrier, Body, For, If, LoopFunction, LoopKind, Node
 from polyopt.ir.nodes import all_nodes, map_bodies
 from polyopt.ir.program import Program
 from polyopt.ir.types import DType
+from polyopt.pipeline import with_mode
 from polyopt.proof import certify
 from polyopt.proof.certificate import ClaimKind, Verdict
 from polyopt.runtime.device.resources import resources_of
 from polyopt.schedule import source_schedule
 from polyopt.schedule.reductions import reassociated, rounding
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
+from polyopt.targets import FpMode, Options, Target
 from polyopt.transforms import parse_steps
 from tests.gpu.passes.programs import program_of
 from tests.gpu.printing.launch import launch
@@ -259,6 +262,35 @@ def test_faults_are_refused_and_found(edit: Edit) -> None:
     assert fn != kernels(halves)
     assert not certify(program(halves), fn).is_proven
     assert wrong(fn, (40, 20, 20)) != ""
+
+
+def attention(q: po.f32["T,D"], k: po.f32["S,D"], v: po.f32["S,E"]):
+    s = q @ k.T
+    w = np.exp(s - np.max(s, axis=1, keepdims=True))
+    return (w / np.sum(w, axis=1, keepdims=True)) @ v
+
+
+@cache
+def in_blocks() -> tuple[Program, LoopFunction]:
+    """Return a program whose first product has results of its own in each iteration of a loop."""
+    options = Options(fp=FpMode.FAST, target=Target.CUDA)
+    found = with_mode(build(attention, infer_types(attention)), options)
+    schedule = auto_schedule_gpu(found.scop, GpuModel(matrices=True))
+    assert schedule.text.count("tensorize(") > 4
+    return found, device_loops(lower((schedule,), found))
+
+
+def test_results_of_other_iterations_are_other_results() -> None:
+    found, fn = in_blocks()
+    assert certify(found, fn).is_proven
+
+
+@pytest.mark.parametrize("edit", [no_fill, ones], ids=lambda edit: edit.__name__)
+def test_faults_in_each_iteration_are_refused(edit: Edit) -> None:
+    found, fn = in_blocks()
+    certificate = certify(found, edited(fn, edit))
+    (claim,) = (claim for claim in certificate.claims if claim.kind is ClaimKind.MATRIX)
+    assert claim.verdict is Verdict.REFUTED
 
 
 @pytest.mark.parametrize("edit", [other_column, other_row, everything])
