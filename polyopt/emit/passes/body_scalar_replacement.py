@@ -2,7 +2,7 @@
 
 In: VECTOR loops over straight-line statements.  Out: one store for each element; partial vectors
 at the ends of a loop cannot be loaded before they are stored.
-Leaves: elements that another access may touch, temporaries.
+Leaves: elements that another access may touch.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from polyopt.ir.scop import Role
 def replace_in_bodies(fn: LoopFunction) -> LoopFunction:
     """Return `fn` with elements that several statements of a body update in locals."""
     names = Names(fn)
-    results = frozenset(a.name for a in fn.arrays if a.role in (Role.INOUT, Role.OUTPUT))
+    faults = frozenset(a.name for a in fn.arrays if a.role is Role.FAULT)
 
     def rule(node: Node) -> Body:
         if isinstance(node, For) and node.kind is LoopKind.VECTOR:
-            return (replace(node, body=_replaced(node, names, results)),)
+            return (replace(node, body=_replaced(node, names, faults)),)
         return (node,)
 
     return replace(fn, body=bottom_up(fn.body, rule))
 
 
-def _replaced(loop: For, names: Names, results: frozenset[str]) -> Body:
+def _replaced(loop: For, names: Names, faults: frozenset[str]) -> Body:
     body = loop.body
     if not all(isinstance(node, Assign) and isinstance(node.target, Load) for node in body):
         return body
@@ -48,7 +48,7 @@ def _replaced(loop: For, names: Names, results: frozenset[str]) -> Body:
         for target, count in stores.items()
         if count > 1
         and cells[target.array] == 1
-        and target.array in results
+        and target.array not in faults
         and any(part == Iter(loop.iter) for part in walk(target))
     }
     if not chosen:

@@ -61,6 +61,14 @@ def test_elements_that_were_there_before_are_loaded():
         np.testing.assert_array_equal(interpret(made, arrays, {})[name], value)
 
 
+def test_elements_of_temporaries_live_in_locals_too():
+    """A partial vector cannot be read just after its store."""
+    own = [update(at("C", "j"), at("T", "j")), update(at("B", "j"), at("T", "j"))]
+    assert [type(node) for node in statements(replace_in_bodies(vector(*own)))] == [
+        Declare, SetLocal, SetLocal, Assign,
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "body",
     [
