@@ -191,9 +191,10 @@ def _tiled(
         (Separate(box, box, full), transforms.Reorder(registers, (1, 0))),
     ]
     strided = Stride.STRIDED in loop_moves(schedule, label, statement)[roles.column].values()
+    is_packed = whole and not any(_extents(schedule, roles, label)[:2])
     left = _corners if whole else _strips
     rest = f"{box}.rest"
-    after = _dots(rest, sizes) if strided else left(rest, sizes)
+    after = _dots(rest, sizes) if strided and not is_packed else left(rest, sizes)
     if whole:
         at_once = schedule.attempt(*steps, *orders[0], *after)
         return at_once or schedule.attempt(*steps, *orders[0])
@@ -223,7 +224,9 @@ def _parallel(schedule: Schedule, label: str, tile: str, batch: list[bool]) -> S
 def _dots(rest: str, sizes: ContractionSizes) -> list[Transform]:
     """Return the steps that run remainders as several dot products at a time.
 
-    For operands that need packing, since their terms, not their columns, are contiguous.  A square
+    For operands that need packing, since their terms, not their columns, are contiguous, where no
+    panel has what full tiles leave over: outside of boxes, and where sizes are known, since loops
+    of one iteration are then no loops that a panel could be found by.  A square
     of rows and columns has enough sums to hide latency, even with few terms.  The last, single sums
     have their terms in lanes.
     """
@@ -306,13 +309,20 @@ def _sizes(
     moves = loop_moves(schedule, label, statement)
     row, column = moves[roles.row], moves[roles.column]
     reads = [ref for ref, step in column.items() if row[ref] is Stride.INVARIANT is not step]
+    *extents, products = _extents(schedule, roles, label)
+    return packed_sizes(machine, size, len(reads), (extents[0], extents[1], extents[2]), products)
+
+
+def _extents(
+    schedule: Schedule, roles: Roles, label: str
+) -> tuple[int | None, int | None, int | None, int | None]:
+    """Return the known lengths of the loops over rows, columns and depth; of all in a batch."""
     members = find_band(schedule.tree, label).members
     _, domain = path_to(schedule.tree, schedule.scop, label)
 
     def extent(position: int) -> int | None:
         return constant_extent(members[position], domain)
 
-    extents = extent(roles.row), extent(roles.column), extent(roles.depth)
     products = [extent(position) for position in roles.batch]
     count = None if None in products else prod(n for n in products if n is not None)
-    return packed_sizes(machine, size, len(reads), extents, count)
+    return extent(roles.row), extent(roles.column), extent(roles.depth), count

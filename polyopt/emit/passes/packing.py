@@ -4,7 +4,9 @@ In: `for it: for k: for i (UNROLL): for j (VECTOR): …` where an operand depend
 `for it: for jt: for k: …` where it depends on jt as well.
 Out: the same loops reading the operand from a local `panel[k][j]`, of at most an L1, or
 `panel[jt][k][j]`, of at most an L2, filled before loop `it`; later nests read the latter, too.
-Where `it` has no iterations, nothing is packed: the later nests read the operand itself.
+Where `it` has no iterations, nothing is packed: the later nests read the operand itself.  An
+operand whose elements are not side by side along j is packed for them in any case, with the columns
+that full panels leave over, since without a panel they would have no vectors.
 An operand is an element or an expression of elements and scalars, as `alpha * B[k, j]`.
 Leaves: operands that the nest writes, panels that are not of constant size or too large.
 As in Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008.
@@ -58,7 +60,7 @@ from polyopt.ir.loops import (
     updated,
 )
 from polyopt.ir.names import fresh_name, has_iterator, symbols
-from polyopt.ir.nodes import bodies, changed, map_bodies, map_inner
+from polyopt.ir.nodes import all_nodes, bodies, changed, map_bodies, map_inner
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.types import DType
 from polyopt.machine import Machine
@@ -89,6 +91,7 @@ def _inside(body: Body, around: tuple[For, ...], taken: set[str], machine: Machi
         kept = [packed for packed in kept if packed.stays(node)]
         nest = register_nest(node)
         packs = _packs(nest, around, taken, machine) if nest is not None else []
+        packs = [packed.with_last(body[number + 1 :]) for packed in packs]
         if nest is not None and (packs or nest.block is None):
             starts.append(_Start(len(found), nest, packs, body[number + 1 :]))
             for packed in packs:
@@ -122,7 +125,8 @@ class _Start:
 
     def is_shared(self, alone: Mapping[str, object]) -> bool:
         """Tell whether other nests read panels, too: those that are not in `alone`."""
-        return any(p.condition is None and p.array.name not in alone for p in self.packs)
+        kept = [p for p in self.packs if p.condition is None and p.array.name not in alone]
+        return bool(kept) and all(p.last is None for p in kept)
 
 
 def _with_factors(node: Node, taken: set[str], machine: Machine) -> Node:
@@ -143,6 +147,7 @@ class _Packed:
     """An operand of a nest, and the element of a panel that holds it.
 
     `condition`: what must hold for any tile to read the operand; None where it always may be read.
+    `last`: the panels behind the full ones, where later nests read them, and where their lanes end.
     """
 
     nest: RegisterTile
@@ -150,6 +155,8 @@ class _Packed:
     cell: Load
     array: Array
     condition: Expr | None
+    vector: int
+    last: tuple[For, Expr] | None = None
 
     @property
     def arrays(self) -> frozenset[str]:
@@ -170,9 +177,54 @@ class _Packed:
         elif is_contiguous(self.load, nest.lanes):
             loops = replace(nest.depth, body=(replace(nest.block, body=(lanes,)),))
         else:
+            lanes = replace(lanes, kind=LoopKind.VECTOR)
             loops = replace(nest.block, body=(replace(nest.depth, body=(lanes,)),))
         guarded = loops if self.condition is None else If(self.condition, (loops,))
-        return (DeclareArray(self.array), guarded)
+        if self.last is None:
+            return (DeclareArray(self.array), guarded)
+        block, end = self.last
+        parts = self._in_vectors(Binary(BinaryOp.MIN, lanes.upper, end, DType.INT64), copy)
+        return (DeclareArray(self.array), guarded, replace(block, body=parts))
+
+    def _in_vectors(self, end: Expr, copy: Body) -> Body:
+        """Return the loops that fill a panel up to `end`: vectors of lanes, then what is left."""
+        depth, lanes, count = self.nest.depth, self.nest.lanes, integer(self.vector)
+        group = replace(depth, iter=f"{lanes.iter}_group", lower=_over(lanes.lower, count))
+        begin = mul(count, Iter(group.iter))
+        vector = replace(lanes, lower=begin, upper=add(begin, count), kind=LoopKind.VECTOR)
+        rest = replace(lanes, lower=mul(count, _over(end, count)), upper=end)
+        inner, left = replace(vector, body=copy), replace(rest, kind=depth.kind, body=copy)
+        return (
+            replace(group, upper=_over(end, count), body=(replace(depth, body=(inner,)),)),
+            replace(depth, body=(left,)),
+        )
+
+    def with_last(self, behind: Body) -> _Packed:
+        """Return the operand with panels for what full ones leave over, if nodes read them that
+        otherwise have no vectors.
+        """
+        own, lanes = self.nest.block, self.nest.lanes
+        if own is None or self.condition is not None or is_contiguous(self.load, lanes):
+            return self
+        start = linear(lanes.lower)
+        if any(factor % self.vector for factor in (start.constant, *dict(start.terms).values())):
+            return self
+        for block in (node for node in all_nodes(behind) if isinstance(node, For)):
+            if (block.iter, block.lower, block.step) != (own.iter, own.lower, own.step):
+                continue
+            inner = [node for node in all_nodes(block.body) if isinstance(node, For)]
+            names = {block.iter, *(loop.iter for loop in inner)}
+            ends = {
+                end
+                for loop in inner
+                if loop.iter == lanes.iter
+                for end in operands(loop.upper, BinaryOp.MIN)
+                if not has_iterator(end, names)
+            }
+            if len(ends) == 1:
+                first = Binary(BinaryOp.MAX, own.lower, own.upper, DType.INT64)
+                return replace(self, last=(replace(block, lower=first), ends.pop()))
+        return self
 
     def stays(self, node: Node) -> bool:
         """Tell whether the panels hold the operand still when `node` has run."""
@@ -210,11 +262,12 @@ class _Packed:
         """Tell whether loops stay within those that filled the panels, where `known` holds."""
         loops = {loop.iter: loop for loop in inside}
         lanes = loops.get(self.nest.lanes.iter)
-        same = all(
-            (found := loops.get(own.iter)) is not None and _is_within(found, own, known)
+        outside = [
+            own
             for own in self.nest.panel[:-1]
-        )
-        if lanes is None or not same:
+            if (found := loops.get(own.iter)) is None or not _is_within(found, own, known)
+        ]
+        if lanes is None or (outside and not self._is_last(outside, loops, known)):
             return False
         first = {loop.iter: loop.lower for loop in inside if loop is not lanes}
         last = {loop.iter: sub(loop.upper, integer(loop.step)) for loop in inside}
@@ -227,10 +280,22 @@ class _Packed:
             linear(sub(own.upper, substitute(upper, last)))
             for upper in operands(lanes.upper, BinaryOp.MIN)
         ]
+        is_inside = bool(outside) or any(not b.terms and b.constant >= 0 for b in behind)
+        return not before.terms and before.constant >= 0 and is_inside
+
+    def _is_last(
+        self, outside: list[For], loops: Mapping[str, For], known: tuple[Expr, ...]
+    ) -> bool:
+        """Tell whether loops that leave the full panels stay within the last ones."""
+        if self.last is None or outside != [self.nest.block]:
+            return False
+        block, end = self.last
+        found, lanes = loops.get(block.iter), loops[self.nest.lanes.iter]
         return (
-            not before.terms
-            and before.constant >= 0
-            and any(not rest.terms and rest.constant >= 0 for rest in behind)
+            found is not None
+            and _is_within(found, replace(block, lower=outside[0].lower), known)
+            and end in operands(lanes.upper, BinaryOp.MIN)
+            and any(_is_at_most(end, self.nest.lanes.upper, one) for one in known)
         )
 
 
@@ -266,7 +331,8 @@ def _packs(
         taken.add(name)
         cell = Load(name, index, load.dtype)
         array = Array(name, load.dtype, shape, Role.TEMP)
-        found.append(_Packed(nest, load, cell, array, _condition(nest, around)))
+        lanes = max(1, machine.vector_bytes // load.dtype.size)
+        found.append(_Packed(nest, load, cell, array, _condition(nest, around), lanes))
     return found
 
 
@@ -312,10 +378,24 @@ def _is_below(value: Iter, end: Expr, condition: Expr) -> bool:
             return False
 
 
+def _is_at_most(value: Expr, end: Expr, condition: Expr) -> bool:
+    """Tell whether `condition` says that `value` is at most `end`."""
+    match condition:
+        case Compare(op=CompareOp.GE, left=larger, right=smaller):
+            more = linear(sub(sub(end, value), sub(larger, smaller)))
+            return not more.terms and more.constant >= 0
+        case _:
+            return False
+
+
 def _iterators(*loops: For) -> set[str]:
     """Return the names of the iterators in the bounds of loops."""
     bounds = [bound for loop in loops for bound in (loop.lower, loop.upper)]
     return {part.name for bound in bounds for part in walk(bound) if isinstance(part, Iter)}
+
+
+def _over(value: Expr, by: Expr) -> Expr:
+    return normalize(Binary(BinaryOp.FLOORDIV, value, by, DType.INT64))
 
 
 def _exchanged(old: Expr, new: Expr, part: Expr) -> Expr | None:
