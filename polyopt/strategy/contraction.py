@@ -26,6 +26,8 @@ from polyopt.transforms import Cut, Interchange, Parallelize, Separate, Tile, Un
 
 PAIR = 2
 """Rows that are run at a time where fewer than a tile's are left."""
+PIECES = (4, 2)
+"""Rows that are run at a time in a strip of columns where fewer than a tile's are left."""
 SQUARE = 4
 """Rows and columns of sums that are made at the same time, at most."""
 
@@ -291,9 +293,24 @@ def _strips(rest: str, sizes: ContractionSizes) -> list[Transform]:
         Vectorize(f"{point}[0]"),
         Unroll(f"{point}[2]"),
         Separate(f"{rest}.tile", point, (sizes.register_rows,)),
-        Interchange(f"{last}[0]", f"{last}[2]"),
-        Interchange(f"{last}[1]", f"{last}[2]"),
-        Vectorize(f"{last}[1]"),
+        *_rows_left(last, [size for size in PIECES if sizes.register_rows % (2 * size) == 0]),
+    ]
+
+
+def _rows_left(last: str, pieces: list[int]) -> list[Transform]:
+    """Return the steps that run the rows of a strip in pieces of these sizes, then one by one."""
+    begin = Interchange(f"{last}[0]", f"{last}[2]")
+    if not pieces:
+        return [begin, Interchange(f"{last}[1]", f"{last}[2]"), Vectorize(f"{last}[1]")]
+    point = f"{last}.point"
+    return [
+        begin,
+        Tile(last, (pieces[0],)),
+        Interchange(f"{point}[0]", f"{point}[2]"),
+        Vectorize(f"{point}[0]"),
+        Unroll(f"{point}[2]"),
+        Separate(f"{last}.tile", point, (pieces[0],)),
+        *_rows_left(f"{point}.rest", pieces[1:]),
     ]
 
 

@@ -216,3 +216,13 @@ def test_what_is_left_of_rows_times_rows_of_known_sizes_is_several_sums_at_a_tim
     nests = re.split(r"for \(int64_t k = .*\n", source)
     sums = {len(re.findall(r"C_acc\d* = fma\(", nest.partition("}")[0])) for nest in nests}
     assert max(sums) >= 8
+
+
+@pytest.mark.toolchain
+def test_rows_left_over_of_a_strip_run_in_ever_smaller_pieces(wide_machine):
+    types = (po.f64["n,m"], po.f64["n,k"], po.f64["k,m"])
+    source = bare(po.kernel(plain).compile(*types).source)
+    _, *strips = source.split("for (int64_t j_tile3")
+    nests = [re.split(r"for \(int64_t k = .*\n", strip)[1:] for strip in strips]
+    sums = {nest.partition("}")[0].count("po_fma_f64x8(") for part in nests for nest in part}
+    assert {1, 2, 4} <= sums
