@@ -274,15 +274,15 @@ def _corners(rest: str, sizes: ContractionSizes) -> list[Transform]:
         Separate(f"{rest}.tile", point, (PAIR, 0)),
         Interchange(f"{last}[0]", f"{last}[1]"),
         Vectorize(f"{last}[2]"),
-        *_strips(f"{rest}.rest", sizes),
+        *_strips(f"{rest}.rest", sizes, PIECES),
     ]
 
 
-def _strips(rest: str, sizes: ContractionSizes) -> list[Transform]:
+def _strips(rest: str, sizes: ContractionSizes, pieces: tuple[int, ...] = ()) -> list[Transform]:
     """Return the steps that run remaining rows and columns one vector of columns at a time.
 
     The lanes of a strip, perhaps fewer than a vector's, are outside of the sum, so that its results
-    stay in registers.  Rows run as in full tiles, or one by one.
+    stay in registers.  Rows run as in full tiles, then in `pieces` of them, then one by one.
     """
     point = f"{rest}.point"
     last = f"{point}.rest"
@@ -293,7 +293,7 @@ def _strips(rest: str, sizes: ContractionSizes) -> list[Transform]:
         Vectorize(f"{point}[0]"),
         Unroll(f"{point}[2]"),
         Separate(f"{rest}.tile", point, (sizes.register_rows,)),
-        *_rows_left(last, [size for size in PIECES if sizes.register_rows % (2 * size) == 0]),
+        *_rows_left(last, [size for size in pieces if sizes.register_rows % (2 * size) == 0]),
     ]
 
 
