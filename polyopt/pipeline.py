@@ -17,6 +17,7 @@ from polyopt import emit, schedule, strategy
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.lanes import is_contiguous, row_arrays
 from polyopt.emit.lower import lower, outgrowing
+from polyopt.emit.passes.starts import start_sums
 from polyopt.emit.text import emit as print_loops
 from polyopt.errors import BudgetError, EmitError, PolyoptError, ScheduleError
 from polyopt.ir.budget import Budget, Cost, Dropped, note_dropped, optional, query
@@ -204,7 +205,9 @@ def _forms(lowered: LoopFunction, options: Options, machine: Machine) -> list[Fo
         return _device_forms(lowered, options)
     wanted = sequential(lowered) if options.threads == 1 else lowered
     loops = emit.optimize_loops(wanted, machine, options.fp.value)
-    return [Form("optimized loops", lambda: loops), Form("threads", lambda: plain_loops(wanted))]
+    started = start_sums(loops)
+    forms = [Form("optimized loops", lambda: loops), Form("threads", lambda: plain_loops(wanted))]
+    return forms if started is loops else [Form("started sums", lambda: started), *forms]
 
 
 def _device_forms(lowered: LoopFunction, options: Options) -> list[Form]:
