@@ -128,6 +128,16 @@ def few_rows(machine: Machine) -> int:
     return min(MOST_FEW, int(PACKING / (load - compute))) if load > compute else MOST_FEW
 
 
+def few_sums(machine: Machine) -> int:
+    """Return the most rows for which packing does not pay where terms, not sums, are in lanes.
+
+    Each row then loads the columns' operand once more and multiplies, too: the products of a packed
+    block hide its loads, while sums of few terms end before they would.
+    """
+    load = machine.vector_bytes / BANDWIDTH
+    return min(MOST_FEW, int(PACKING / (load + 1 / machine.fma_units)))
+
+
 def strip_length(machine: Machine, element: int) -> int:
     """Return how many results a strip has, to which terms are added while it is in L1.
 

@@ -20,7 +20,7 @@ from polyopt.ir.isl_ast import bound_expr
 from polyopt.ir.linear import normalize
 from polyopt.ir.scop import Role
 from polyopt.machine import Machine
-from polyopt.model.contraction import few_rows
+from polyopt.model.contraction import few_rows, few_sums
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import (
     find_band,
@@ -104,11 +104,13 @@ def _bounds(schedule: Schedule, found: Mapping[str, Roles], machine: Machine) ->
         extent = _extent(schedule, narrow)
         if extent is None or extent == _extent(schedule, wide):
             continue
-        is_across = across and narrow is columns
-        if is_across or all(
-            _narrow(schedule, label, {p: most}, few) for label, p in narrow.items()
-        ):
+        if across and narrow is columns:
             yield Bound(Amount(extent), most)
+            continue
+        sums = [_narrow(schedule, label, {p: most}, few) for label, p in narrow.items()]
+        if all(sums):
+            in_lanes = all(one is not None and one.contiguous for one in sums)
+            yield Bound(Amount(extent), most if in_lanes else min(most, few_sums(machine)))
 
 
 def _most_columns(schedule: Schedule, label: str, machine: Machine) -> int:

@@ -9,7 +9,7 @@ import polyopt as po
 from polyopt.ir.expr import integer
 from polyopt.ir.loops import LoopKind
 from polyopt.machine import Machine
-from polyopt.model.contraction import few_rows
+from polyopt.model.contraction import few_rows, few_sums
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands
 from polyopt.strategy import auto_schedule
@@ -31,6 +31,7 @@ def test_machines():
     """Wide vectors take long to load again: packing pays with fewer rows."""
     assert few_rows(Machine(vector_bytes=64)) < few_rows(Machine(vector_bytes=32)) <= 16
     assert few_rows(Machine(vector_bytes=16)) == 16
+    assert few_sums(Machine(vector_bytes=64)) < few_sums(Machine(vector_bytes=32)) < 6
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,8 @@ def test_machines():
     [
         (NN, SMALL, "M <= 1, N <= 16"),
         (TN, SMALL, "N <= 16, M <= 1"),
-        (NT, SMALL, "M <= 1, N <= 16"),
+        (NT, SMALL, f"M <= 1, N <= {few_sums(SMALL)}"),
+        (NT, WIDE, f"M <= 1, N <= {few_sums(WIDE)}"),
         (TN, WIDE, f"N <= {few_rows(WIDE)}, M <= 3"),
         (NN, WIDE, f"M <= 1, N <= {few_rows(WIDE)}"),
     ],
