@@ -353,6 +353,31 @@ def draw_program(random: Random) -> str:
     return "\n".join(lines) + "\n"
 
 
+BOUNDS_THAT_CHOOSE = ["min(d, n - 1)", "(d if d < n else n - 1)", "n + (d < 3)", "abs(d - n)"]
+
+
+@pytest.mark.parametrize("end", BOUNDS_THAT_CHOOSE)
+@pytest.mark.parametrize("term", ["d * i", "1"])
+def test_bounds_that_an_outer_loop_chooses(end: str, term: str) -> None:
+    func = function(
+        "def f(n):\n    total = 0\n    for d in range(2 * n - 1):\n"
+        f"        for i in range(0 if d < n else d - n + 1, {end} + 1):\n"
+        f"            total += {term}\n    return total\n"
+    )
+    for n in (0, 1, 2, 5, 9):
+        assert interpreted(func, n) == func(n)
+
+
+def test_counts_under_a_bound_that_an_outer_loop_chooses() -> None:
+    func = function(
+        "def f(n):\n    total = 0\n    for d in range(n):\n"
+        "        for i in range(n if d < 9 else n + d):\n"
+        "            total += 1\n    return total\n"
+    )
+    assert interpreted(func, 20) == func(20)
+    assert interpreted(func, 2**40) == AT_CALL
+
+
 @pytest.mark.parametrize("seed", range(80))
 def test_random_programs(seed: int) -> None:
     random = Random(seed)

@@ -198,11 +198,12 @@ def _is_unconditional(b: Builder, expr: Expr) -> bool:
         return False
     if any(dynamic_params(loop.lower, loop.upper) for loop in loops):
         return False
-    return not b.scope.conditions or _has_iterator(expr)
+    return not b.scope.conditions or has_iterator(expr)
 
 
-def _has_iterator(expr: Expr) -> bool:
-    return isinstance(expr, Iter) or any(map(_has_iterator, children(expr)))
+def has_iterator(expr: Expr) -> bool:
+    """Whether an expression has an iterator in it."""
+    return isinstance(expr, Iter) or any(map(has_iterator, children(expr)))
 
 
 # -- while the kernel runs --------------------------------------------------------------------

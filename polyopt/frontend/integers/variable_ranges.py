@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.frontend.integers.affine_integers import ONE, TRUE, ZERO, both
-from polyopt.frontend.integers.exact_integers import is_known_at_call
+from polyopt.frontend.integers.exact_integers import has_iterator
 from polyopt.frontend.integers.ranges import INDEX, LEAST, WORD, Span, range_of
 from polyopt.frontend.program.assembly import Alive, isl_params
 from polyopt.frontend.program.builder import Builder
@@ -182,7 +182,7 @@ def limit_turns(b: Builder) -> None:
             continue
         if any(loop.going is not None for loop in loops):
             continue
-        if not all(is_known_at_call(e) for loop in loops for e in (loop.lower, loop.upper)):
+        if any(dynamic_params(loop.lower, loop.upper) for loop in loops):
             continue
         seen.add(loops)
         total: Expr = ONE
@@ -245,10 +245,19 @@ def bounds_at_call(expr: Expr, loops: tuple[Loop, ...]) -> tuple[Expr, Expr, tup
         case Unary(op=UnaryOp.ABS):
             low, high, steps = bounds_at_call(expr.operand, loops)
             if low == high:
-                return expr, expr, steps
+                size = Unary(UnaryOp.ABS, low, DType.INT64)
+                return size, size, steps
             return integer(0), _op(BinaryOp.MAX, _negated(low), high), steps
         case Binary():
             return _operation(expr, loops)
+        case Select(then=then, otherwise=otherwise) if has_iterator(expr):
+            low, high, steps = bounds_at_call(then, loops)
+            least, most, others = bounds_at_call(otherwise, loops)
+            low, high = _op(BinaryOp.MIN, low, least), _op(BinaryOp.MAX, high, most)
+            return low, high, (*steps, *others)
+        case _ if has_iterator(expr):
+            span = range_of(expr, lambda _: INDEX)
+            return integer(span.low), integer(span.high), ()
         case _:
             return expr, expr, ()
 
