@@ -76,3 +76,52 @@ def test_types_of_compiled_in_values_differ() -> None:
     kinds = [ConstType(1), ConstType(True), ConstType(1.0), ConstType(1, DType.INT8)]
     assert len(set(kinds)) == len(kinds)
     assert ConstType(0.0) != ConstType(-0.0)
+
+
+def fnv(data):
+    state = np.uint64(14695981039346656037)
+    for i in range(data.shape[0]):
+        state = (state ^ np.uint64(data[i])) * np.uint64(1099511628211)
+    return state
+
+
+def words(data):
+    largest = np.uint64(np.iinfo(np.uint64).max)
+    return (
+        np.minimum(data, largest), data > 2**63, data & 0xFFFF0000FFFF0000, data ^ 2**63,
+        2**64 - 1 - data, data % (2**63 + 5), data // 2**63, data + 0x9E3779B97F4A7C15,
+    )  # fmt: skip
+
+
+def test_constants_of_64_bits_without_a_sign() -> None:
+    data = np.array([0, 1, 2**63, 2**64 - 1, 2**63 - 1, 77], np.uint64)
+    with np.errstate(over="ignore"):
+        want = fnv(data)
+    found = po.kernel(fnv)(data)
+    assert found == want
+    assert found.dtype == want.dtype
+    for one, other in zip(po.kernel(words)(data), words(data), strict=True):
+        assert one.dtype == other.dtype
+        assert np.array_equal(one, other)
+
+
+def stored(data):
+    data[0] = 2**64 - 1
+    return data
+
+
+def stored_as_hinted(data):
+    data[0] = np.uint64(18446744073709551615)
+    return data
+
+
+def beside_a_sign(data):
+    return data + 2**63
+
+
+def test_the_hint_for_a_constant_of_64_bits_compiles() -> None:
+    with pytest.raises(po.PolyoptError, match=r"write `np.uint64\(18446744073709551615\)`"):
+        po.kernel(stored)(np.zeros(2, np.uint64))
+    assert po.kernel(stored_as_hinted)(np.zeros(2, np.uint64))[0] == 2**64 - 1
+    with pytest.raises(po.PolyoptError, match="does not fit int64"):
+        po.kernel(beside_a_sign)(np.zeros(2, np.int64))

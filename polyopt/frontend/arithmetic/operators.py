@@ -318,6 +318,12 @@ def is_large(value: Value) -> bool:
     return isinstance(value, Known) and type(value.value) is int and not _fits(value.value)
 
 
+def as_uint64(value: Value) -> Known | None:
+    """Return a constant integer as a NumPy number, None where it has more than 64 bits."""
+    whole = value.value if isinstance(value, Known) else None
+    return Known(np.uint64(whole)) if isinstance(whole, int) and 0 <= whole < 2**64 else None
+
+
 def _fits(value: int) -> bool:
     return LEAST <= value <= MOST
 
@@ -335,6 +341,9 @@ def with_large(
     if isinstance(other, Number | Tensor) and (other.dtype.is_float or other.dtype.is_complex):
         near = Known(_as_float(constant.value, name in _ABOVE, loc))
         return (near, other) if place == 0 else (other, near)
+    word = as_uint64(constant)
+    if isinstance(other, Number | Tensor) and other.dtype is DType.UINT64 and word is not None:
+        return (word, other) if place == 0 else (other, word)
     if not isinstance(other, Number) or not other.weak:
         return values
     found = _beside_integer(b, name if place else _MIRRORED.get(name, name), place, other, constant)

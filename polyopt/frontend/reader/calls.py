@@ -19,7 +19,7 @@ from polyopt import frontend
 from polyopt.capture.reads import plain_function
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import FrontendError, Loc
-from polyopt.frontend.arithmetic.operators import describe
+from polyopt.frontend.arithmetic.operators import as_uint64, describe, is_large
 from polyopt.frontend.numpy import table as numpy_table
 from polyopt.frontend.numpy.call_arguments import Arguments
 from polyopt.frontend.numpy.table_rules import AnyRule, OnMasked, Written
@@ -185,6 +185,8 @@ def _is_library(function: object) -> bool:
 def _converted(b: Builder, kind: type[np.generic], args: Arguments) -> Value:
     """`np.float32(x)`: a conversion; its result is no longer a Python number."""
     (value,) = args.take("x")
+    if kind is np.uint64 and is_large(value):
+        value = as_uint64(value) or value
     if isinstance(value, Number) and value.weak and value.dtype is DType.INT64:
         wanted = np.dtype(kind).name
         if wanted in DType._value2member_map_ and DType(wanted).is_integer:  # it must fit

@@ -270,6 +270,8 @@ def number_of(value: object, loc: Loc | None) -> Number | None:
         case int():
             if not -(2**63) <= value < 2**63:
                 hint = "write it as a float, such as `2.0 ** 70`"
+                if 0 <= value < 2**64:
+                    hint = f"write `np.uint64({value})`, or a float"
                 refuse("PO0145", f"{integer_text(value)} does not fit int64", loc, hint)
             return Number(Const(value, DType.INT64), True)
         case np.generic():
