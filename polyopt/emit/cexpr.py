@@ -396,17 +396,18 @@ class ExprPrinter:
         """Print `expr` on bools: `&&` and `||` for index conditions, bit operators on data."""
         plain = not loads(expr)
         left, right = expr.left, expr.right
+        first = ATOM if isinstance(left, Unary) else UNARY  # compilers ask what `!a & b` means
         match expr.op:
             case BinaryOp.AND if plain:
                 return f"{self.text(left, BIT_OR)} && {self.text(right, BIT_OR)}", AND
             case BinaryOp.OR if plain:
                 return f"{self._or_side(left)} || {self._or_side(right)}", OR
             case BinaryOp.AND | BinaryOp.MUL | BinaryOp.MIN:
-                return f"{self.text(left, UNARY)} & {self.text(right, UNARY)}", BIT_AND
+                return f"{self.text(left, first)} & {self.text(right, UNARY)}", BIT_AND
             case BinaryOp.OR | BinaryOp.ADD | BinaryOp.MAX:
-                return f"{self.text(left, UNARY)} | {self.text(right, UNARY)}", BIT_OR
+                return f"{self.text(left, first)} | {self.text(right, UNARY)}", BIT_OR
             case BinaryOp.XOR | BinaryOp.SUB:
-                return f"{self.text(left, UNARY)} ^ {self.text(right, UNARY)}", BIT_XOR
+                return f"{self.text(left, first)} ^ {self.text(right, UNARY)}", BIT_XOR
             case _:
                 raise EmitError(
                     "PO0403",

@@ -345,6 +345,26 @@ def test_a_hostile_line_stays_in_its_comment(standard, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def negated_first(x: po.f64["N"], y: po.f64["N"]):
+    for i in range(x.shape[0]):
+        if not (x[i] < 0) and (x[i] < 0.5 or x[i] > 0.9):
+            y[i] = 1.0
+        elif not (x[i] > 0) or (x[i] == y[i] and x[i] < 2.0):
+            y[i] = 2.0
+
+
+@pytest.mark.toolchain
+def test_negated_operands_of_bit_operators_have_parentheses(tmp_path):
+    stages = compile_stages(
+        negated_first, po.frontend.infer_types(negated_first), Options(), NARROW
+    )
+    path = tmp_path / "negated.c"
+    path.write_text(emit_for_readers(stages.loops, "c", stages.written or stages.program).text)
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-c", "-o", "/dev/null"]
+    done = subprocess.run(["gcc", *flags, str(path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.toolchain
 def test_no_readable_name_is_a_macro_or_a_word(tmp_path):
     headers = ("complex", "math", "stdbool", "stdint", "stdlib", "sys/mman", "immintrin")
