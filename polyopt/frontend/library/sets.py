@@ -14,7 +14,7 @@ def _first(ordered: Any, equal_nan: bool) -> Any:
     """Which elements of a sorted array differ from the one before."""
     flags = np.ones(ordered.shape[0], dtype=np.bool_)
     flags[1:] = ordered[1:] != ordered[:-1]
-    if equal_nan:
+    if equal_nan and np.issubdtype(ordered.dtype, np.inexact):
         flags[1:] &= (ordered[1:] == ordered[1:]) | (ordered[:-1] == ordered[:-1])
     return flags
 

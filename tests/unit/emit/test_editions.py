@@ -353,12 +353,15 @@ def negated_first(x: po.f64["N"], y: po.f64["N"]):
             y[i] = 2.0
 
 
+def distinct(x: po.i32["N"]):
+    return np.unique(x)
+
+
 @pytest.mark.toolchain
-def test_negated_operands_of_bit_operators_have_parentheses(tmp_path):
-    stages = compile_stages(
-        negated_first, po.frontend.infer_types(negated_first), Options(), NARROW
-    )
-    path = tmp_path / "negated.c"
+@pytest.mark.parametrize("written", [negated_first, distinct])
+def test_comparisons_compile_without_a_warning(tmp_path, written):
+    stages = compile_stages(written, po.frontend.infer_types(written), Options(), NARROW)
+    path = tmp_path / "compared.c"
     path.write_text(emit_for_readers(stages.loops, "c", stages.written or stages.program).text)
     flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-c", "-o", "/dev/null"]
     done = subprocess.run(["gcc", *flags, str(path)], capture_output=True, text=True, check=False)
