@@ -24,9 +24,9 @@ from polyopt.ir.expr import (
     rewrite,
     sub,
     substitute,
-    walk,
 )
 from polyopt.ir.linear import linear, normalize
+from polyopt.ir.names import iterators, reads
 from polyopt.ir.scop import Statement
 
 _READ, _ADD, _WRITE = "read", "add", "write"
@@ -49,7 +49,7 @@ class Step:
     @property
     def arrays(self) -> frozenset[str]:
         """The arrays that it touches."""
-        return frozenset((self.target.array, *(load.array for load in loads(self.value))))
+        return reads(self.value) | {self.target.array}
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,9 +190,9 @@ class Order:
         for part in step.target.index if step.is_sum else ():
             for name in inner:
                 found = None if name in shifts else _shift(name, part, step.target.index)
-                if found is None or _names(found) & shifts.keys():
+                if found is None or iterators(found) & shifts.keys():
                     continue
-                if _names(found) and self._instances.is_apart(n, step.target.index):
+                if iterators(found) and self._instances.is_apart(n, step.target.index):
                     continue  # no two terms meet in one element
                 wanted = self._nested(n, kept, {**shifts, name: found})
                 if wanted is not None:
@@ -216,8 +216,8 @@ class Order:
         while waiting:
             for depth in waiting:
                 shift = shifts.get(iters[depth])
-                used = self._bounds(n, depth) | (frozenset() if shift is None else _names(shift))
-                used = used.union(*(_names(shifts[name]) for name in used & shifts.keys()))
+                used = self._bounds(n, depth) | (frozenset() if shift is None else iterators(shift))
+                used = used.union(*(iterators(shifts[name]) for name in used & shifts.keys()))
                 if used & names <= known:
                     break
             else:
@@ -242,15 +242,11 @@ def adds_only(statement: Statement) -> bool:
 
 def _shift(name: str, part: Expr, index: Sequence[Expr]) -> Expr | None:
     """Return `s` where the subscript `part`, the only one with `name`, is `name + s`; not for 0."""
-    if [other for other in index if name in _names(other)] != [part]:
+    if [other for other in index if name in iterators(other)] != [part]:
         return None
     rest = normalize(sub(part, Iter(name)))
     is_plain = all(isinstance(atom, Iter | Param) for atom, _ in linear(rest).terms)
-    return None if name in _names(rest) or rest == integer(0) or not is_plain else rest
-
-
-def _names(expr: Expr) -> frozenset[str]:
-    return frozenset(part.name for part in walk(expr) if isinstance(part, Iter))
+    return None if name in iterators(rest) or rest == integer(0) or not is_plain else rest
 
 
 def _tidied(expr: Expr) -> Expr:

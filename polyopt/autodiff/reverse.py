@@ -35,13 +35,13 @@ from polyopt.ir.expr import (
     Compare,
     CompareOp,
     Expr,
-    Iter,
     Load,
     is_function,
     loads,
     rewrite,
     walk,
 )
+from polyopt.ir.names import iterators
 from polyopt.ir.scop import Statement
 from polyopt.ir.types import DType
 
@@ -208,7 +208,7 @@ class _Reversal:
                 pass
             case _:
                 return None
-        used = {p.name for e in target.index for p in walk(e) if isinstance(p, Iter)}
+        used = iterators(*target.index)
         own = range(self._depth, len(statement.iters))
         over = frozenset(statement.iters[d] for d in own if statement.iters[d] not in used)
         first = next((d for d in own if statement.iters[d] in over), None)

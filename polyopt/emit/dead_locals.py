@@ -10,7 +10,6 @@ from collections.abc import Collection
 
 from polyopt.dataclass import replace
 from polyopt.emit.regions import expressions
-from polyopt.ir.expr import Symbol, walk
 from polyopt.ir.loops import (
     Assign,
     Body,
@@ -23,6 +22,7 @@ from polyopt.ir.loops import (
     Node,
     SetLocal,
 )
+from polyopt.ir.names import symbols
 from polyopt.ir.nodes import all_nodes, bodies, with_bodies
 
 _RUNS = (Assign, Declare, Fail, SetLocal)
@@ -66,7 +66,7 @@ def _used(body: Body) -> set[str]:
     """Return the locals that something reads or sets again."""
     again = {node.name for node in all_nodes(body) if isinstance(node, SetLocal)}
     exprs = (expr for node in all_nodes(body) for expr in expressions(node))
-    return again | {part.name for e in exprs for part in walk(e) if isinstance(part, Symbol)}
+    return again | symbols(*exprs)
 
 
 def _without(body: Body, names: Collection[str], *, statements: bool) -> Body:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.lower_scop import Lowered, lower_scop
-from polyopt.ir.expr import Expr, Iter, Param, Symbol, Unary, UnaryOp, rewrite, walk
+from polyopt.ir.expr import Expr, Iter, Param, Symbol, Unary, UnaryOp, rewrite
 from polyopt.ir.growth import outgrown
 from polyopt.ir.loops import (
     AllocateArray,
@@ -28,6 +28,7 @@ from polyopt.ir.loops import (
     Space,
     While,
 )
+from polyopt.ir.names import params
 from polyopt.ir.nodes import all_nodes, changed
 from polyopt.ir.program import (
     Allocate,
@@ -300,8 +301,7 @@ class _Assembly:
         return self.bound.get(expr.name) if isinstance(expr, Param) else None
 
     def _is_dynamic(self, array: Array) -> bool:
-        params = (p for extent in array.shape for p in walk(extent) if isinstance(p, Param))
-        return any(param.name in self.bound for param in params)
+        return not params(*array.shape).isdisjoint(self.bound)
 
 
 def _negated(condition: Expr) -> Expr:

@@ -15,8 +15,8 @@ from polyopt.dataclass import replace
 from polyopt.emit.c_statements import Code, Compound, Line
 from polyopt.emit.frame import family_of
 from polyopt.emit.runs import LEAST, TEXT, Run, Straight, element_of, filled, run_of
-from polyopt.ir.expr import Symbol, walk
 from polyopt.ir.loops import AllocateArray, Assign, Body, Declare, For, LoopKind, Node, SetLocal
+from polyopt.ir.names import symbols
 from polyopt.ir.nodes import all_nodes, own_expressions
 
 if TYPE_CHECKING:
@@ -251,8 +251,6 @@ def _may_be_first(declared: Sequence[Declare], updates: Sequence[Straight], afte
     return not used & set_here and not later & own
 
 
-def _symbols(node: Node) -> set[str]:
-    found = {
-        part.name for e in own_expressions(node) for part in walk(e) if isinstance(part, Symbol)
-    }
+def _symbols(node: Node) -> frozenset[str]:
+    found = symbols(*own_expressions(node))
     return found | ({node.name} if isinstance(node, SetLocal) else set())

@@ -30,6 +30,7 @@ from polyopt.ir.expr import (
     operands,
     walk,
 )
+from polyopt.ir.names import params
 from polyopt.ir.parameters import joined, maps_of, param_names, sets_of
 from polyopt.ir.showing import show
 
@@ -183,7 +184,7 @@ def _own_space(exprs: Sequence[Expr], space: isl.Space) -> isl.Space:
     kind, iters = isl.dim_type.param, isl.dim_type.set
     if space.dim(kind) <= FEW or (not space.is_params() and space.is_wrapping()):
         return space
-    names = {part.name for expr in exprs for part in walk(expr) if isinstance(part, Param)}
+    names = params(*exprs)
     places = {name: space.find_dim_by_name(kind, name) for name in names}
     own = param_space(sorted((n for n in names if places[n] >= 0), key=places.__getitem__))
     if space.is_params():

@@ -8,9 +8,10 @@ algebra subprograms" (1990), define the operations; names and the order of the l
 from __future__ import annotations
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.expr import Binary, Expr, Iter, Load, walk
+from polyopt.ir.expr import Binary, Expr, Iter, Load
 from polyopt.ir.linear import linear
 from polyopt.ir.loops import Assign, For, LoopKind
+from polyopt.ir.names import iterators
 from polyopt.ir.sums import added_products
 from polyopt.ir.types import DType
 
@@ -92,8 +93,7 @@ def nest_of(loop: For) -> ProductNest:
     while isinstance(node, For):
         if node.step != 1 or node.kind is not LoopKind.LIBRARY or len(node.body) != 1:
             raise NoProduct("its loops are not those of the product alone")
-        used = {p.name for e in (node.lower, node.upper) for p in walk(e) if isinstance(p, Iter)}
-        if not used.isdisjoint(loops):
+        if not iterators(node.lower, node.upper).isdisjoint(loops):
             raise NoProduct(f"the bounds of loop {node.iter} depend on loops around it")
         loops[node.iter] = node
         (node,) = node.body
@@ -124,19 +124,15 @@ def _factors(target: Load, value: Expr) -> tuple[bool, Load, Load]:
 
 def _place(load: Load, loop: str) -> int | None:
     """Return the dimension whose subscript is `loop` plus what is outside of the nest."""
-    found = [d for d, index in enumerate(load.index) if _uses(index, loop)]
+    found = [d for d, index in enumerate(load.index) if loop in iterators(index)]
     if not found:
         return None
     (place, *more) = found
     terms = dict(linear(load.index[place]).terms)
-    own = [factor for atom, factor in terms.items() if _uses(atom, loop)]
+    own = [factor for atom, factor in terms.items() if loop in iterators(atom)]
     if more or own != [1] or not any(isinstance(a, Iter) and a.name == loop for a in terms):
         raise NoProduct(f"loop {loop} does not go through {load.array} one element at a time")
     return place
-
-
-def _uses(expr: Expr, loop: str) -> bool:
-    return any(isinstance(part, Iter) and part.name == loop for part in walk(expr))
 
 
 def _at_last(load: Load, loops: set[str]) -> str:

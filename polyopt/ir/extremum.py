@@ -12,6 +12,7 @@ from __future__ import annotations
 from polyopt.dataclass import dataclass
 from polyopt.ir.expr import BinaryOp, Compare, CompareOp, Expr, Load, Select, Symbol, walk
 from polyopt.ir.loops import Declare, For, SetLocal
+from polyopt.ir.names import symbols
 from polyopt.ir.types import DType
 
 DTYPES = (DType.FLOAT32, DType.FLOAT64)
@@ -39,14 +40,10 @@ def extremum_of(loop: For) -> Extremum | None:
         return None
     symbol = Symbol(last.name, last.dtype)
     op = chosen(last.value, symbol)
-    if op is None or any(_mentions(node.value, symbol) for node in before):
+    if op is None or symbol.name in symbols(*(node.value for node in before)):
         return None
     assert isinstance(last.value, Select)
     return Extremum(symbol, op, last.value.then, before)
-
-
-def _mentions(expr: Expr, symbol: Symbol) -> bool:
-    return any(isinstance(part, Symbol) and part.name == symbol.name for part in walk(expr))
 
 
 def chosen(value: Expr, target: Load | Symbol) -> BinaryOp | None:

@@ -10,9 +10,9 @@ from collections.abc import Container, Iterable
 from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, VectorLoad, walk
 
 
-def iterators(expr: Expr) -> frozenset[str]:
-    """Return the iterators that an expression uses."""
-    return frozenset(part.name for part in walk(expr) if isinstance(part, Iter))
+def iterators(*exprs: Expr) -> frozenset[str]:
+    """Return the iterators that expressions use."""
+    return frozenset(part.name for e in exprs for part in walk(e) if isinstance(part, Iter))
 
 
 def has_iterator(expr: Expr, names: Container[str]) -> bool:
@@ -20,24 +20,25 @@ def has_iterator(expr: Expr, names: Container[str]) -> bool:
     return any(isinstance(part, Iter) and part.name in names for part in walk(expr))
 
 
-def params(expr: Expr) -> frozenset[str]:
-    """Return the sizes that an expression uses."""
-    return frozenset(part.name for part in walk(expr) if isinstance(part, Param))
+def params(*exprs: Expr) -> frozenset[str]:
+    """Return the sizes that expressions use."""
+    return frozenset(part.name for e in exprs for part in walk(e) if isinstance(part, Param))
 
 
 def params_of(exprs: Iterable[Expr]) -> frozenset[str]:
-    """Return the sizes that expressions use."""
-    return frozenset(name for expr in exprs for name in params(expr))
+    """Return the sizes that some expressions use."""
+    return params(*exprs)
 
 
-def symbols(expr: Expr) -> frozenset[str]:
-    """Return the locals and scalars that an expression uses."""
-    return frozenset(part.name for part in walk(expr) if isinstance(part, Symbol))
+def symbols(*exprs: Expr) -> frozenset[str]:
+    """Return the locals and scalars that expressions use."""
+    return frozenset(part.name for e in exprs for part in walk(e) if isinstance(part, Symbol))
 
 
-def reads(expr: Expr) -> frozenset[str]:
-    """Return the arrays that an expression reads."""
-    return frozenset(part.array for part in walk(expr) if isinstance(part, Load | VectorLoad))
+def reads(*exprs: Expr) -> frozenset[str]:
+    """Return the arrays that expressions read."""
+    parts = (part for expr in exprs for part in walk(expr))
+    return frozenset(part.array for part in parts if isinstance(part, Load | VectorLoad))
 
 
 def depends_on_data(expr: Expr) -> bool:

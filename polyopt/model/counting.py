@@ -23,6 +23,7 @@ from polyopt.ir.loops import (
     SetLocal,
     While,
 )
+from polyopt.ir.names import iterators
 from polyopt.ir.types import DType
 from polyopt.machine import Machine, Rates
 from polyopt.model.amount import ONE, ZERO, Amount, amount
@@ -30,7 +31,7 @@ from polyopt.model.contraction import LOADS
 from polyopt.model.footprint import GUESS, note_local
 from polyopt.model.operations import Work, work_of
 from polyopt.model.ranges import range_of
-from polyopt.model.traffic import Known, enter, mentions, taken
+from polyopt.model.traffic import Known, enter, taken
 from polyopt.model.waiting import waits
 
 STARTED = 4  # instructions in a cycle
@@ -267,7 +268,7 @@ def _vectors(loop: For, trips: Amount, lanes: int, machine: Machine) -> Amount:
     """
     whole = trips.value // lanes
     left = trips.value - whole * lanes
-    if any(isinstance(part, Iter) for bound in (loop.lower, loop.upper) for part in walk(bound)):
+    if iterators(loop.lower, loop.upper):
         whole, left = trips.value / lanes - (lanes - 1) / (2 * lanes), (lanes - 1) / 2
     is_masked = machine.vector_bytes >= MASKED and loop.kind is LoopKind.VECTOR
     rest = min(left, 1.0) if is_masked else left
@@ -352,7 +353,7 @@ def _stays(access: _Access, place: Place) -> bool:
     loop = place.inner
     if loop is None:
         return False
-    if any(mentions(index, loop.iter) or _is_local(index) for index in access.index):
+    if loop.iter in iterators(*access.index) or any(map(_is_local, access.index)):
         return False
     stored = [n.target for n in loop.body if isinstance(n, Assign)]
     return not any(one.array == access.array and one.index != access.index for one in stored)

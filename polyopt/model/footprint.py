@@ -32,6 +32,7 @@ from polyopt.ir.loops import (
     SetLocal,
     While,
 )
+from polyopt.ir.names import iterators
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 from polyopt.model.amount import ONE, ZERO, Amount, amount, product, total
@@ -160,10 +161,7 @@ class Inside:
 
         Along a diagonal each of them has a line of its own.
         """
-        own = [
-            {p.name for p in walk(index) if isinstance(p, Iter)} & self.lengths.keys()
-            for index in load.index
-        ]
+        own = [iterators(index) & self.lengths.keys() for index in load.index]
         used = set[str]().union(*own)
         deciding = used.union(*(self.lengths[name].around for name in used))
         box = prod(max(1.0, self.lengths[name].most) for name in used)

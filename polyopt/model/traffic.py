@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from math import ceil
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.expr import Expr, Iter, VectorLoad, walk
+from polyopt.ir.expr import VectorLoad
 from polyopt.ir.loops import Assign, Body, Declare, For, If, LoopKind, Node, SetLocal, While
+from polyopt.ir.names import iterators
 from polyopt.ir.nodes import all_nodes
 from polyopt.model.amount import ONE, Amount, amount, total
 from polyopt.model.footprint import GUESS, Memory, footprint, iterations, note_local
@@ -131,13 +132,8 @@ def is_tile(loop: For) -> bool:
         for index in node.instance
     ]
     inner = [node for node in all_nodes(loop.body) if isinstance(node, For)]
-    bounds = any(mentions(b, loop.iter) for one in inner for b in (one.lower, one.upper))
-    return bounds and not any(mentions(index, loop.iter) for index in uses)
-
-
-def mentions(expr: Expr, name: str) -> bool:
-    """Tell whether an expression uses the loop variable."""
-    return any(isinstance(part, Iter) and part.name == name for part in walk(expr))
+    bounds = (bound for one in inner for bound in (one.lower, one.upper))
+    return loop.iter in iterators(*bounds) and loop.iter not in iterators(*uses)
 
 
 def taken(node: If, ranges: Mapping[str, Range]) -> Body:

@@ -13,7 +13,6 @@ from polyopt.ir.expr import (
     Call,
     Const,
     Expr,
-    Iter,
     Load,
     MathFunc,
     Symbol,
@@ -34,6 +33,7 @@ from polyopt.ir.loops import (
     SetLocal,
     While,
 )
+from polyopt.ir.names import iterators
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Statement
 from polyopt.ir.source import ArrayArg, ResultKind, Signature
@@ -155,17 +155,12 @@ def _trees(fn: LoopFunction, statements: dict[str, Statement]) -> dict[str, tupl
         if statement.reduction is None:
             found.setdefault(node.statement, {})[Tree((), _has_fma(node.value))] = None
             continue
-        kept = {p.name for i in statement.target.index for p in walk(i) if isinstance(p, Iter)}
-        summed = [
-            part
-            for name, value in zip(statement.iters, node.instance, strict=False)
-            if name not in kept
-            for part in walk(value)
-        ]
-        names = {part.name for part in summed if isinstance(part, Iter)}
+        kept = iterators(*statement.target.index)
+        places = zip(statement.iters, node.instance, strict=False)
+        names = iterators(*(value for name, value in places if name not in kept))
         for loop in reversed(loops):  # loops over tiles decide where loops inside begin
             if loop.iter in names:
-                names |= {part.name for part in walk(loop.lower) if isinstance(part, Iter)}
+                names |= iterators(loop.lower)
         levels = tuple(_level(loop, node) for loop in loops if loop.iter in names)
         tree = Tree(levels, _has_fma(node.value))
         found.setdefault(node.statement, {})[tree] = None

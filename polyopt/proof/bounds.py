@@ -23,7 +23,6 @@ from polyopt.ir.expr import (
     CompareOp,
     Const,
     Expr,
-    Iter,
     Load,
     Param,
     Select,
@@ -54,7 +53,7 @@ from polyopt.ir.loops import (
     Node,
     While,
 )
-from polyopt.ir.names import reads, symbols
+from polyopt.ir.names import iterators, params, reads, symbols
 from polyopt.ir.nodes import all_nodes, own_expressions
 from polyopt.ir.scop import Array, Role, SizeFacts
 from polyopt.ir.showing import show
@@ -317,7 +316,7 @@ class _Checker:
             if self.is_inside(place, first, last_, extent):
                 continue
             reason = f"subscript {dim} may leave it: {show(first)}"
-            if self.unknowns.products & {p.name for p in walk(first) if isinstance(p, Param)}:
+            if self.unknowns.products & params(first):
                 self.trusted[name] = f"a product of sizes: {reason}"
             elif self.is_data(first, extent, place):
                 self.trusted[name] = f"found on the way: {reason}"
@@ -328,8 +327,8 @@ class _Checker:
         """Tell whether a subscript, its bounds or its array's extent depend on data."""
         uppers = dict(place.uppers)
         parts = [first, extent]
-        parts += (uppers[p.name] for p in walk(first) if isinstance(p, Iter) and p.name in uppers)
-        names = {p.name for part in parts for p in walk(part) if isinstance(p, Param | Symbol)}
+        parts += (uppers[name] for name in iterators(first) if name in uppers)
+        names = params(*parts) | symbols(*parts)
         if not names and set(place.frame.params) - self.sizes:
             return True  # a fixed element, where something found on the way is large enough
         return bool(names - self.sizes - self.unknowns.truths)
@@ -399,7 +398,7 @@ class _Contents(_Checker):
         """Record that `value` is written at `place`."""
         plain = self.unknowns.abstracted(value)
         unknown = set(self.unknowns.names.values())
-        if any(isinstance(part, Param) and part.name in unknown for part in walk(plain)):
+        if not params(plain).isdisjoint(unknown):
             self.values[name] = None
             return
         frame, domain = self.wider(place.frame, place.domain, plain)

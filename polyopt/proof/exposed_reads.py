@@ -11,7 +11,8 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass
 from polyopt.ir.affine import index_box
-from polyopt.ir.expr import Expr, Param, loads, walk
+from polyopt.ir.expr import Expr
+from polyopt.ir.names import params, reads
 from polyopt.ir.program import Allocate, Bind, Invoke, Part, Parts, Repeat, Require
 from polyopt.ir.scop import AccessKind, Array, Scop
 from polyopt.never import assert_never
@@ -68,18 +69,13 @@ def _part(part: Part, array: Array, state: WrittenElements) -> WrittenElements:
 
 def _value(expr: Expr, array: Array, state: WrittenElements) -> WrittenElements:
     """Return the state after the evaluation of an expression outside static parts."""
-    if not any(load.array == array.name for load in loads(expr)):
+    if array.name not in reads(expr):
         return state
     return state if _is_whole(array, state) else WrittenElements(state.elements, True)
 
 
 def _whole(array: Array) -> isl.Set:
-    params = sorted({p for extent in array.shape for p in _params(extent)})
-    return index_box(array.name, array.shape, params)
-
-
-def _params(expr: Expr) -> set[str]:
-    return {part.name for part in walk(expr) if isinstance(part, Param)}
+    return index_box(array.name, array.shape, sorted(params(*array.shape)))
 
 
 def _is_whole(array: Array, state: WrittenElements) -> bool:

@@ -47,6 +47,7 @@ from polyopt.ir.loops import (
     Space,
     While,
 )
+from polyopt.ir.names import iterators
 from polyopt.ir.nodes import all_nodes, bodies, map_bodies, own_expressions
 from polyopt.ir.scan import NoScan, scan_of
 from polyopt.ir.types import Kind
@@ -302,7 +303,7 @@ class _BlockCheck:
                     is_async=False,
                 ),
             ):
-                names = {p.name for e in target.index for p in walk(e) if isinstance(p, Iter)}
+                names = iterators(*target.index)
                 is_update = left == target and target.dtype is left.dtype is value.dtype
                 own = [part.array for part in loads(value)]
                 combined = loop.reductions == ((op, Symbol(target.array, target.dtype)),)

@@ -23,10 +23,10 @@ from polyopt.ir.expr import (
     Iter,
     Load,
     children,
-    loads,
     rewrite,
     with_children,
 )
+from polyopt.ir.names import reads
 from polyopt.ir.parameters import joined
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Access, Role, Scop, Statement
@@ -142,7 +142,7 @@ class _Check:
             raise Refuted(f"{old.name} is not a sum")
         if value.left != old.target or value.dtype.is_complex:
             raise Refuted(f"{old.name} is not a sum")
-        if any(load.array == self.array for load in loads(value.right)):
+        if self.array in reads(value.right):
             raise Refuted(f"the terms of {old.name} are results")
         names = _names(old)
         one, two = names[exchange.row], names[exchange.column]

@@ -14,8 +14,9 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass
 from polyopt.ir.affine import coalesced
-from polyopt.ir.expr import BinaryOp, Expr, Iter, Load, Symbol, walk
+from polyopt.ir.expr import BinaryOp, Expr, Load, Symbol
 from polyopt.ir.loops import CONCURRENT, LoopKind
+from polyopt.ir.names import iterators
 from polyopt.ir.parameters import joined
 from polyopt.proof.accesses import InstanceAccess
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
@@ -262,7 +263,7 @@ class _Walk:
         combined = {(_name(symbol), op) for op, symbol in loop.loop.reductions}
         found = set()
         for array, elements in targets.items():
-            names = {p.name for e in elements for p in walk(e) if isinstance(p, Iter)}
+            names = iterators(*elements)
             if len(elements) == 1 and len(ops[array]) == 1 and not names & inner:
                 (element,), (op,) = elements, ops[array]
                 if (_name(element), op) in combined:

@@ -13,8 +13,9 @@ import islpy as isl
 from polyopt.errors import BudgetError
 from polyopt.ir.affine import quota
 from polyopt.ir.annotations import Pipeline
-from polyopt.ir.expr import Iter, Load, walk
+from polyopt.ir.expr import Load
 from polyopt.ir.loops import LoopKind
+from polyopt.ir.names import iterators
 from polyopt.ir.scop import Access, Statement
 from polyopt.ir.showing import show
 from polyopt.ir.source import Layout
@@ -172,7 +173,7 @@ def _stays(schedule: Schedule, loop: BandMember, statement: Statement, access: A
         for position, name in enumerate(statement.iters)
         if any(rule.involves_dims(_IN, position, 1) for rule in rules)
     }
-    spoken = {part.name for index in access.index for part in walk(index) if isinstance(part, Iter)}
+    spoken = iterators(*access.index)
     return access.exact and moved.isdisjoint(spoken)
 
 

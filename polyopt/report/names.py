@@ -12,7 +12,7 @@ from pathlib import PurePath
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import Loc
-from polyopt.ir.expr import Iter, walk
+from polyopt.ir.names import iterators
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Statement
 from polyopt.ir.showing import show
@@ -87,7 +87,7 @@ def dimension(statement: Statement, position: int) -> str:
     if position < len(places) and places[position] is not None:
         return name
     for axis, index in enumerate(statement.target.index):
-        if any(isinstance(part, Iter) and part.name == name for part in walk(index)):
+        if name in iterators(index):
             return f"axis {axis}"
     return name if not places else "the summed axis"
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.expr import Expr, Iter, walk
+from polyopt.ir.expr import Expr
 from polyopt.ir.loops import Assign, Body, Declare, For, If, Kernel, LoopKind, SetLocal, While
+from polyopt.ir.names import iterators
 from polyopt.ir.scop import Statement
 from polyopt.model.nests import Nest, is_vector
 from polyopt.report.names import dimension
@@ -82,16 +83,11 @@ def _instances(body: Body, stack: tuple[For, ...]) -> Iterator[tuple[_Instance, 
 
 def _moving(index: Expr, stack: tuple[For, ...]) -> frozenset[str]:
     """Return the loops whose variables move an index, directly or by bounds."""
-    found = set(_iters((index,)))
+    found = set(iterators(index))
     for loop in reversed(stack):
         if loop.iter in found:
-            found |= set(_iters((loop.lower, loop.upper)))
+            found |= iterators(loop.lower, loop.upper)
     return frozenset(found)
-
-
-def _iters(exprs: Iterable[Expr]) -> Iterator[str]:
-    for expr in exprs:
-        yield from (part.name for part in walk(expr) if isinstance(part, Iter))
 
 
 def _names(
@@ -99,7 +95,7 @@ def _names(
 ) -> Iterator[str]:
     """Yield the user's names for what a loop moves: that of the same name, or all."""
     all_ = [d for d, names in enumerate(moved) if loop.iter in names]
-    direct = [d for d in all_ if loop.iter in set(_iters((instance[d],)))]
+    direct = [d for d in all_ if loop.iter in iterators(instance[d])]
     same = [d for d in all_ if loop.iter.split("_")[0] == statement.iters[d]]
     for position in same or direct or all_:
         yield dimension(statement, position)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.ir.expr import Binary, BinaryOp, loads
+from polyopt.ir.expr import Binary, BinaryOp
 from polyopt.ir.identity import is_exact
+from polyopt.ir.names import reads
 from polyopt.ir.scop import Access, Scop, Statement
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def commutative_operation(statement: Statement) -> BinaryOp | None:
         return None
     if target not in (value.left, value.right) or value.dtype is not target.dtype:
         return None
-    if statement.guard is not None and target.array in {x.array for x in loads(statement.guard)}:
+    if statement.guard is not None and target.array in reads(statement.guard):
         return None
     return value.op if reads_itself_once(statement) else None
 

@@ -26,6 +26,7 @@ from polyopt.ir.expr import (
     rewrite,
     walk,
 )
+from polyopt.ir.names import reads
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Access, Array, Role, Scop, Statement
 from polyopt.schedule.reductions import changed_parts
@@ -98,7 +99,7 @@ def _term(update: Statement, end: Statement) -> Expr | None:
     if value.op is not BinaryOp.ADD or value.left != update.target:
         return None
     term, home = value.right, end.target
-    is_own = any(load.array == home.array for load in loads(term))
+    is_own = home.array in reads(term)
     return term if is_own and term.dtype is home.dtype is update.target.dtype else None
 
 

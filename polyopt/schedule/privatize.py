@@ -31,6 +31,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.isl_ast import bound_expr
 from polyopt.ir.linear import normalize
+from polyopt.ir.names import iterators
 from polyopt.ir.parameters import maps_of
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.schedule.dependences import in_order, last_writers, ordered_pairs
@@ -188,8 +189,7 @@ def _is_smaller(web: list[Statement], flow: isl.UnionMap, array: str) -> bool:
     if depth == 0 or pairs.is_empty():
         return False
     return all(
-        set(loop_iterators(statement, depth))
-        & {p.name for i in index for p in walk(i) if isinstance(p, Iter)}
+        set(loop_iterators(statement, depth)) & iterators(*index)
         for statement in web
         for index in _subscripts(statement, array)
     )

@@ -17,15 +17,13 @@ from polyopt.ir.expr import (
     Compare,
     CompareOp,
     Expr,
-    Iter,
     Load,
     Select,
     Unary,
     UnaryOp,
-    loads,
-    walk,
 )
 from polyopt.ir.extremum import chosen
+from polyopt.ir.names import iterators, reads
 from polyopt.ir.program import Part, Parts, Program, Repeat
 from polyopt.ir.scan import COMBINING, NoScan, parted
 from polyopt.ir.scop import Reduction, Role, Scop, Statement
@@ -98,14 +96,14 @@ def _is_join(statement: Statement) -> bool:
 
 def accumulation(statement: Statement) -> tuple[BinaryOp, Form] | None:
     """Return operator and form of `target = target op rest`, in any loops."""
-    if _reads(statement.guard, statement.target.array):
-        return None
     value, target = statement.value, statement.target
+    if statement.guard is not None and target.array in reads(statement.guard):
+        return None
     match value:
         case Binary(op=op, left=left, right=right) if op in FOLDING | {BinaryOp.SUB}:
-            if left == target and not _reads(right, target.array):
+            if left == target and target.array not in reads(right):
                 return (BinaryOp.ADD if op is BinaryOp.SUB else op), Form.UPDATE
-            if right == target and op in FOLDING and not _reads(left, target.array):
+            if right == target and op in FOLDING and target.array not in reads(left):
                 return op, Form.UPDATE
         case Select(condition=Compare() as test, then=then, otherwise=other):
             if other == target:
@@ -119,7 +117,7 @@ def accumulation(statement: Statement) -> tuple[BinaryOp, Form] | None:
 
 def _extremum(test: Compare, fresh: Expr, target: Load, form: Form) -> tuple[BinaryOp, Form] | None:
     """Return MAX or MIN if `test` compares `fresh` with `target`."""
-    if _reads(fresh, target.array):
+    if target.array in reads(fresh):
         return None
     match test:
         case Compare(op=CompareOp.GT | CompareOp.GE, left=left, right=right):
@@ -163,8 +161,7 @@ def _guarded(scop: Scop, statement: Statement) -> Iterator[FoundReduction]:
         and maker is not None
         and other.guard == guard
         and scop.array(other.target.array).role is not Role.FAULT
-        and not _reads(other.value, other.target.array)
-        and not _reads(other.value, statement.target.array)
+        and not reads(other.value) & {other.target.array, statement.target.array}
     )
     names = (statement.name, *places)
     form = Form.PLACE if places else Form.GUARDED
@@ -180,10 +177,6 @@ def _test_of(scop: Scop, guard: Expr) -> tuple[Compare | None, Statement | None]
         if len(makers) == 1 and isinstance(makers[0].value, Compare):
             return makers[0].value, makers[0]
     return None, None
-
-
-def _reads(expr: Expr | None, array: str) -> bool:
-    return expr is not None and any(load.array == array for load in loads(expr))
 
 
 def reassociated(program: Program, *, choices: bool = False) -> Program:
@@ -271,8 +264,7 @@ def _is_product_sum(statement: Statement) -> bool:
     target, value = statement.target, statement.value
     if target.dtype not in (DType.FLOAT32, DType.FLOAT64) or not isinstance(value, Binary):
         return False
-    used = {part.name for i in target.index for part in walk(i) if isinstance(part, Iter)}
-    if used >= set(statement.iters):
+    if iterators(*target.index) >= set(statement.iters):
         return False
     sides = [value.left] if value.op is BinaryOp.SUB else [value.left, value.right]
     if value.op not in (BinaryOp.ADD, BinaryOp.SUB) or target not in sides:

@@ -14,6 +14,7 @@ import islpy as isl
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.affine import index_box
 from polyopt.ir.expr import Const, Expr, Load, loads
+from polyopt.ir.names import reads
 from polyopt.ir.program import (
     Allocate,
     Bind,
@@ -52,7 +53,7 @@ def touched(part: Part) -> frozenset[str]:
         case Scop():
             return frozenset(a.array for s in part.statements for a in (s.write, *s.reads))
         case Bind():
-            return frozenset(load.array for load in loads(part.value))
+            return reads(part.value)
         case Require():
             return frozenset()
         case Allocate():

@@ -27,6 +27,7 @@ from polyopt.ir.expr import (
     operands,
     walk,
 )
+from polyopt.ir.names import reads
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Role, Scop, Statement
 
@@ -99,7 +100,7 @@ def _covers(write: Statement, reader: Statement, statements: Sequence[Statement]
     renamed = reader.domain.set_tuple_name(write.domain.get_tuple_name())
     if not renamed.is_subset(write.domain):
         return False
-    decides = {load.array for load in loads(write.guard)}
+    decides = reads(write.guard)
     depth = len(write.order) - 1
     return not any(
         other.target.array in decides

@@ -10,6 +10,7 @@ from typing import Any
 import islpy as isl
 
 from polyopt.ir.expr import Param, walk
+from polyopt.ir.names import params
 from polyopt.ir.parameters import param_names
 from polyopt.ir.scop import Scop, Statement
 from polyopt.ir.showing import show
@@ -69,8 +70,7 @@ def _sizes_of(scop: Scop, witness: Witness) -> frozenset[str]:
         for position, param in enumerate(param_names(statement.domain)):
             if statement.domain.involves_dims(isl.dim_type.param, position, 1):
                 found.add(param)
-        exprs = (statement.target, statement.value)
-        found |= {p.name for e in exprs for p in walk(e) if isinstance(p, Param)}
+        found |= params(statement.target, statement.value)
     return frozenset(found)
 
 

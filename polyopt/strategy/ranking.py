@@ -6,8 +6,8 @@ the same program.  Speeds are assumed ones, so that the choice does not depend o
 
 from __future__ import annotations
 
-from polyopt.ir.expr import Param, walk
 from polyopt.ir.loops import LoopFunction
+from polyopt.ir.names import params
 from polyopt.ir.scop import Role
 from polyopt.machine import Machine, assumed_rates
 from polyopt.model.amount import Amount
@@ -27,7 +27,7 @@ def usual_sizes(loops: LoopFunction) -> dict[str, int]:
     """Return a value for each size: as large as makes arrays of usual number of elements."""
     found: dict[str, int] = {}
     for array in loops.arrays:
-        named = [{p.name for p in walk(n) if isinstance(p, Param)} for n in array.shape]
+        named = [params(extent) for extent in array.shape]
         rank = sum(map(bool, named))
         if array.role is Role.TEMP or not rank:
             continue

@@ -12,8 +12,9 @@ from fractions import Fraction
 
 from polyopt import strategy, transforms
 from polyopt.dataclass import dataclass
-from polyopt.ir.expr import Expr, Iter, walk
+from polyopt.ir.expr import Expr
 from polyopt.ir.linear import linear
+from polyopt.ir.names import iterators
 from polyopt.ir.scop import Access, Scop, Statement
 from polyopt.machine import Machine
 from polyopt.model.contraction import RegisterTile, held_rows, held_tile
@@ -328,6 +329,5 @@ def _is_window(access: Access, kept: set[str]) -> bool:
     return any(names & kept and names - kept for names in map(_iterators, access.index))
 
 
-def _iterators(index: Expr) -> set[str]:
-    atoms = [atom for atom, _ in linear(index).terms]
-    return {part.name for atom in atoms for part in walk(atom) if isinstance(part, Iter)}
+def _iterators(index: Expr) -> frozenset[str]:
+    return iterators(*(atom for atom, _ in linear(index).terms))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 
 from polyopt import strategy
 from polyopt.dataclass import replace
-from polyopt.ir.expr import loads
+from polyopt.ir.names import reads
 from polyopt.ir.scop import Role
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule
@@ -62,7 +62,7 @@ INNER_TILINGS: tuple[Tiling, ...] = (contraction, sums)
 def has_sums(state: State) -> bool:
     """Whether a statement continues what it writes."""
     statements = state.schedule.scop.statements
-    return any(s.target.array in {load.array for load in loads(s.value)} for s in statements)
+    return any(s.target.array in reads(s.value) for s in statements)
 
 
 def has_temporaries(state: State) -> bool:

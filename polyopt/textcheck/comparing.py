@@ -46,6 +46,7 @@ from polyopt.ir.loops import (
     SetLocal,
     Space,
 )  # fmt: skip
+from polyopt.ir.names import params
 from polyopt.ir.types import DType
 from polyopt.textcheck.reading import functions_of
 from polyopt.textcheck.scope import Function
@@ -347,9 +348,9 @@ def _is_symbol(part: Expr) -> TypeGuard[Symbol]:
 
 
 def _is_affine(condition: Expr, levels: tuple[Level, ...]) -> bool:
-    params = sorted({part.name for part in walk(condition) if isinstance(part, Param)})
+    sizes = sorted(params(condition))
     try:
-        condition_set(condition, set_space(params, "", [level.iter for level in levels]))
+        condition_set(condition, set_space(sizes, "", [level.iter for level in levels]))
     except NotAffine:
         return False
     return True

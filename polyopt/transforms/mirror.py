@@ -26,11 +26,10 @@ from polyopt.ir.expr import (
     Iter,
     add,
     integer,
-    loads,
     mul,
     rewrite,
 )
-from polyopt.ir.names import fresh_name
+from polyopt.ir.names import fresh_name, reads
 from polyopt.ir.scop import Scop, Statement
 from polyopt.ir.showing import show
 from polyopt.schedule.data_steps import DataStep, RewrittenProgram
@@ -79,7 +78,7 @@ def find_symmetry(scop: Scop, statement: Statement) -> Symmetry | None:
     ):
         return None
     term, target = value.right, statement.target.array
-    if any(load.array == target for load in loads(term)):
+    if target in reads(term):
         return None
     start = _start(scop, statement)
     for row, column in combinations(range(len(names)), 2):

@@ -44,11 +44,10 @@ from polyopt.ir.expr import (
     operands,
     sub,
     substitute,
-    walk,
 )
 from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.loops import Space
-from polyopt.ir.names import depends_on_data
+from polyopt.ir.names import depends_on_data, iterators
 from polyopt.ir.source import LARGEST_SIZE
 from polyopt.ir.types import DType, Kind
 from polyopt.never import assert_never
@@ -257,7 +256,7 @@ class KernelPrinter(ExprPrinter):
         own = tuple((atom, -n) for atom, n in gap.terms if self.is_int(atom))
         rest = tuple((atom, n) for atom, n in gap.terms if not self.is_int(atom))
         left, limit = from_linear(Linear(-gap.constant, own)), from_linear(Linear(0, rest))
-        iters = {part.name for atom, _ in rest for part in walk(atom) if isinstance(part, Iter)}
+        iters = iterators(*(atom for atom, _ in rest))
         assert self.declarations is not None
         is_known = frozenset(rest) in self.declarations.limits
         if not rest or not iters <= self.fixed or not (own or is_known):
@@ -269,7 +268,7 @@ class KernelPrinter(ExprPrinter):
         if any(not isinstance(atom, Iter | Param) for atom, _ in rest):
             return None
         sign = "<" if op is CompareOp.LT else "<="
-        return f"{self.text(left, SHIFT)} {sign} {self._limit(rest, limit, frozenset(iters))}"
+        return f"{self.text(left, SHIFT)} {sign} {self._limit(rest, limit, iters)}"
 
     def _limit(
         self, terms: tuple[tuple[Expr, int], ...], limit: Expr, iters: frozenset[str]

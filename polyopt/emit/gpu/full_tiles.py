@@ -34,7 +34,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.loops import Body, For, If, LoopKind, Node
-from polyopt.ir.names import has_iterator
+from polyopt.ir.names import has_iterator, iterators
 from polyopt.ir.nodes import all_nodes, bodies, changed_body, map_bodies
 from polyopt.ir.types import DType
 
@@ -80,7 +80,7 @@ def _subscripts(body: Body, array: str) -> set[str]:
     used = [e for p in loads if isinstance(p, Load) and p.array == array for e in p.index]
     names: set[str] = set()
     while used:
-        fresh = {p.name for e in used for p in walk(e) if isinstance(p, Iter)} - names
+        fresh = iterators(*used) - names
         names |= fresh
         used = [e for loop in loops if loop.iter in fresh for e in (loop.lower, loop.upper)]
     return names
@@ -138,7 +138,7 @@ def _in_all(condition: Expr, inside: frozenset[str], found: dict[str, _TileLoop]
     assert isinstance(condition, Compare)
     gap = _without_floor(condition.left, condition.right)
     for _ in range(len(inside) + 1):
-        used = {p.name for atom, _ in gap.terms for p in walk(atom) if isinstance(p, Iter)}
+        used = iterators(*(atom for atom, _ in gap.terms))
         if not used & inside:
             return _at_least_0(gap)
         ends = {}

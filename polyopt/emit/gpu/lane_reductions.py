@@ -14,7 +14,7 @@ from polyopt.emit.regions import expressions, written_arrays
 from polyopt.ir.expr import Binary, BinaryOp, Load, Symbol, integer, loads
 from polyopt.ir.identity import identity
 from polyopt.ir.loops import Assign, Body, For, If, LoopKind, Node
-from polyopt.ir.names import has_iterator
+from polyopt.ir.names import has_iterator, reads
 from polyopt.ir.nodes import all_nodes, bodies, map_bodies, map_inner
 from polyopt.ir.types import Kind
 
@@ -64,7 +64,7 @@ def reduction_of(body: Body) -> tuple[Load, BinaryOp] | None:
             return reduction_of(then)
         case (Assign(target=Load() as target, value=Binary(op=op, left=left, right=right)),):
             kept = left == target and target.dtype is left.dtype is right.dtype
-            is_own = any(load.array == target.array for load in loads(right))
+            is_own = target.array in reads(right)
             fits = target.dtype.size in PASSED and target.dtype.kind is not Kind.COMPLEX
             if kept and fits and not is_own and identity(op, target.dtype) is not None:
                 return target, op

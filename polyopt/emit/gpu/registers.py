@@ -48,6 +48,7 @@ from polyopt.ir.loops import (
     Space,
 )
 from polyopt.ir.matrix import has_matrix
+from polyopt.ir.names import reads
 from polyopt.ir.nodes import all_nodes, bodies, changed_body, map_bodies, with_bodies
 from polyopt.ir.types import DType
 
@@ -110,17 +111,13 @@ def _tiled(body: Body, array: str) -> Body | None:
             case For(kind=LoopKind.THREAD) | DeclareArray():
                 result.append(node)
             case _:
-                if any(_reads(expr, array) for expr in expressions(node)):
+                if array in reads(*expressions(node)):
                     return None
                 inner = [_tiled(part, array) for part in bodies(node)]
                 if None in inner:
                     return None
                 result.append(with_bodies(node, tuple(part for part in inner if part is not None)))
     return tuple(result)
-
-
-def _reads(expr: Expr, array: str) -> bool:
-    return any(isinstance(part, Load) and part.array == array for part in walk(expr))
 
 
 # -- a thread's own elements

@@ -16,7 +16,6 @@ from polyopt.ir.expr import (
     Compare,
     CompareOp,
     Expr,
-    Iter,
     Load,
     add,
     conjunction,
@@ -27,7 +26,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import Assign, Body, Declare, For, If, Kernel, LoopFunction, LoopKind, Node
-from polyopt.ir.names import has_iterator
+from polyopt.ir.names import has_iterator, iterators
 from polyopt.ir.nodes import all_nodes, map_bodies, map_inner
 
 LARGEST = 8
@@ -83,8 +82,7 @@ class _ConstantLoop:
 
 def _constant_loop(loop: For, inside: set[str]) -> _ConstantLoop | None:
     """Return a small loop with bounds at a constant distance; None where others determine them."""
-    names = (p.name for e in (loop.lower, loop.upper) for p in walk(e) if isinstance(p, Iter))
-    if not inside.isdisjoint(names) or loop.step != 1:
+    if inside & iterators(loop.lower, loop.upper) or loop.step != 1:
         return None
     length, start = min(((n, start) for start, n in spans(loop)), key=lambda found: found[0])
     end = normalize(add(start, integer(length)))

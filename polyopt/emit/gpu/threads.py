@@ -28,7 +28,6 @@ from polyopt.ir.expr import (
     integer,
     loads,
     operands,
-    walk,
 )
 from polyopt.ir.loops import (
     Barrier,
@@ -42,7 +41,7 @@ from polyopt.ir.loops import (
     SetLocal,
     Space,
 )
-from polyopt.ir.names import fresh_name
+from polyopt.ir.names import fresh_name, iterators
 from polyopt.ir.nodes import all_nodes, bodies, map_bodies
 from polyopt.ir.types import DType
 
@@ -292,9 +291,7 @@ CHOICES = 16
 
 def with_uniform_bounds(loop: For, around: tuple[For, ...]) -> tuple[For, tuple[Expr, ...]] | None:
     """Return the loop with bounds that are invariant in `around`, and its guards."""
-    used = {
-        p.name for bound in (loop.lower, loop.upper) for p in walk(bound) if isinstance(p, Iter)
-    }
+    used = iterators(loop.lower, loop.upper)
     own = [other for other in around if other.iter in used]
     best: tuple[int, For, tuple[Expr, ...]] | None = None
     for chosen in islice(_choices(own), CHOICES):

@@ -40,7 +40,6 @@ from polyopt.ir.expr import (
     operands,
     sub,
     substitute,
-    walk,
 )
 from polyopt.ir.linear import linear, normalize
 from polyopt.ir.loops import (
@@ -59,7 +58,7 @@ from polyopt.ir.loops import (
     SetLocal,
     updated,
 )
-from polyopt.ir.names import fresh_name, has_iterator, symbols
+from polyopt.ir.names import fresh_name, has_iterator, iterators, reads, symbols
 from polyopt.ir.nodes import all_nodes, bodies, changed, map_bodies, map_inner
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.types import DType
@@ -161,7 +160,7 @@ class _Packed:
     @property
     def arrays(self) -> frozenset[str]:
         """Return the arrays that the operand is made of."""
-        return frozenset(load.array for load in loads(self.load))
+        return reads(self.load)
 
     def filled(self) -> Body:
         """Return the array and the loops that fill it: rows of the operand one after another, or
@@ -388,10 +387,9 @@ def _is_at_most(value: Expr, end: Expr, condition: Expr) -> bool:
             return False
 
 
-def _iterators(*loops: For) -> set[str]:
+def _iterators(*loops: For) -> frozenset[str]:
     """Return the names of the iterators in the bounds of loops."""
-    bounds = [bound for loop in loops for bound in (loop.lower, loop.upper)]
-    return {part.name for bound in bounds for part in walk(bound) if isinstance(part, Iter)}
+    return iterators(*(bound for loop in loops for bound in (loop.lower, loop.upper)))
 
 
 def _over(value: Expr, by: Expr) -> Expr:
@@ -407,7 +405,7 @@ def _shared(nest: RegisterTile, around: tuple[For, ...], inner: set[str]) -> lis
     target = nest.assign.target
 
     def stays(load: Load) -> bool:
-        own = any(read.array == target.array for read in loads(load))
+        own = target.array in reads(load)
         in_place = own and has_iterator(load, {nest.lanes.iter}) and is_contiguous(load, nest.lanes)
         return not own or not (in_place or _is_overwritten(load, nest, around))
 

@@ -32,9 +32,8 @@ from polyopt.ir.expr import (
     Unary,
     UnaryOp,
     integer,
-    loads,
 )
-from polyopt.ir.names import params_of
+from polyopt.ir.names import params_of, reads
 from polyopt.ir.source import Check
 from polyopt.ir.types import DType
 
@@ -110,10 +109,10 @@ def _change(b: Builder, name: str, value: Expr) -> _Change:
             return _Change(Span(0, 0), None)
         case Binary(op=BinaryOp.ADD) if value.dtype is DType.INT64:
             for mine, other in ((value.left, value.right), (value.right, value.left)):
-                if mine == Load(name, (), DType.INT64) and not _reads(other, name):
+                if mine == Load(name, (), DType.INT64) and name not in reads(other):
                     return _Change(range_of(other, b.span_of), None)
         case Binary(op=BinaryOp.SUB, left=Load(array=array), right=other) if array == name:
-            if not _reads(other, name):
+            if name not in reads(other):
                 turned = Unary(UnaryOp.NEG, other, DType.INT64)
                 return _Change(range_of(turned, b.span_of), None)
         case Binary(op=BinaryOp.MIN | BinaryOp.MAX):
@@ -123,10 +122,6 @@ def _change(b: Builder, name: str, value: Expr) -> _Change:
         case _:
             pass
     return _Change(None, range_of(value, b.span_of))
-
-
-def _reads(expr: Expr, name: str) -> bool:
-    return any(load.array == name for load in loads(expr))
 
 
 def _resets(b: Builder, name: str, drafts: Sequence[Draft]) -> list[tuple[Loop, ...]]:

@@ -48,13 +48,13 @@ from polyopt.frontend.values.values import (
     Value,
     as_tensor,
     as_value,
-    iterators,
     view_of,
 )
 from polyopt.frontend.variables.memory_variables import refuse_write
 from polyopt.ir.expr import Const, Expr, Iter, Param, walk
 from polyopt.ir.integers import evaluate
 from polyopt.ir.library import filled
+from polyopt.ir.names import iterators
 from polyopt.ir.source import Layout, LibraryCall, Operand
 from polyopt.ir.types import DType, dtype_of
 

@@ -51,7 +51,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.extremum import chosen
 from polyopt.ir.linear import normalize
-from polyopt.ir.names import params_of
+from polyopt.ir.names import params_of, reads
 from polyopt.ir.program import Part, Parts
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.ir.source import Check, Fault
@@ -125,7 +125,7 @@ def _touched(mark: Mark) -> set[str]:
     found = {loop.going.array for loop in mark.scope.loops if loop.going is not None}
     match mark.what:
         case Binding(value=value):
-            found |= {load.array for load in loads(value)}
+            found |= reads(value)
         case Storage():
             pass
         case Invocation(inputs=inputs, outputs=outputs):

@@ -41,7 +41,7 @@ from polyopt.frontend.program.facts import Facts, Kinds, Occurrence
 from polyopt.frontend.program.statement_domains import Loop, Scope, holds_nowhere
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.identifiers import Names
-from polyopt.frontend.values.values import Buffer, Index, Tensor, Value, iterators
+from polyopt.frontend.values.values import Buffer, Index, Tensor, Value
 from polyopt.ir.expr import Cast, Const, Expr, Iter, Load, Param, integer, loads
 from polyopt.ir.scop import Reduction
 from polyopt.ir.showing import show
@@ -55,10 +55,10 @@ from polyopt.frontend.program.drafts import (
     Draft,
     Limit,
     Total,
-    arrays_of,
     iterator_names,
     largest,
 )
+from polyopt.ir.names import iterators, reads
 
 MAX_STATEMENTS = 2000
 
@@ -316,7 +316,7 @@ class Builder:
         if len(self.drafts) >= MAX_STATEMENTS:
             refuse("PO0180", f"the function makes more than {MAX_STATEMENTS} statements", self.loc)
         if self.converted:  # what is read again may have changed
-            self.converted = {e for e in self.converted if target.array not in arrays_of(e)}
+            self.converted = {e for e in self.converted if target.array not in reads(e)}
         order: list[Expr] = [*self.here.order]
         for number, loop in enumerate(loops):
             last = number == len(loops) - 1

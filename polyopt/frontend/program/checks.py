@@ -12,17 +12,16 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.frontend.integers.affine_integers import TRUE, is_affine, negated
-from polyopt.frontend.program.drafts import Binding, Demand, Draft, Mark, arrays_of, dynamic_params
+from polyopt.frontend.program.drafts import Binding, Demand, Draft, Mark, dynamic_params
 from polyopt.frontend.program.regions import Known, inner_scope
 from polyopt.frontend.program.renaming import Renaming, renamed_scope
 from polyopt.frontend.program.statement_domains import Loop, Scope, domain_of, scope_exprs
 from polyopt.frontend.values.codes import refuse
-from polyopt.frontend.values.values import iterators
 from polyopt.ir.affine import condition_set, param_space
 from polyopt.ir.clock import checkpoint
 from polyopt.ir.expr import Compare, CompareOp, Expr, Iter, Load, rewrite
 from polyopt.ir.isl_ast import condition_expr
-from polyopt.ir.names import params_of
+from polyopt.ir.names import iterators, params_of, reads
 from polyopt.ir.program import Require
 from polyopt.ir.source import Check, Fault
 
@@ -233,7 +232,7 @@ def _of_sources(draft: Draft, number: int, drafts: Sequence[Draft]) -> Draft:
             and _is_inside(draft.scope.loops, setter.scope.loops)
             and set(setter.scope.conditions) <= set(draft.scope.conditions)
         )
-        return setter.value if always and written.isdisjoint(arrays_of(setter.value)) else None
+        return setter.value if always and written.isdisjoint(reads(setter.value)) else None
 
     guard = rewrite(draft.scope.guard, source)
     return replace(draft, scope=replace(draft.scope, guard=guard))
@@ -256,7 +255,7 @@ def _repeats(
         return False
     if any(_is_inside(loops, known.loops) for loops in dynamic):
         return False
-    read = arrays_of(known.guard)
+    read = reads(known.guard)
     return all(between.target.array not in read for between in drafts[early + 1 : number])
 
 
@@ -286,7 +285,7 @@ def _depends_on(draft: Draft, loop: Loop) -> list[Expr]:
 
 def _is_changed(draft: Draft, around: tuple[Loop, ...], drafts: Sequence[Draft]) -> bool:
     """Tell whether a statement inside the loops writes what a check reads."""
-    read = arrays_of(draft.scope.guard)
+    read = reads(draft.scope.guard)
     return any(
         other.target.array in read and _is_inside(other.scope.loops, around) for other in drafts
     )

@@ -14,7 +14,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.frontend.integers.affine_integers import is_affine
 from polyopt.frontend.program.drafts import Draft
 from polyopt.frontend.program.statement_domains import domain_of
-from polyopt.frontend.values.values import has_loads, iterators
+from polyopt.frontend.values.values import has_loads
 from polyopt.ir.affine import condition_set, in_one_piece
 from polyopt.ir.expr import (
     Binary,
@@ -28,6 +28,7 @@ from polyopt.ir.expr import (
     rewrite,
 )
 from polyopt.ir.linear import normalize
+from polyopt.ir.names import iterators
 from polyopt.ir.parameters import bare, mentioned
 from polyopt.ir.scop import SizeFacts
 

@@ -15,7 +15,7 @@ from polyopt.frontend.integers.affine_integers import floordiv, maximum, minimum
 from polyopt.frontend.integers.ranges import WORD
 from polyopt.frontend.program.statement_domains import Loop, Scope
 from polyopt.frontend.values.codes import refuse
-from polyopt.frontend.values.values import Buffer, Tensor, iterators
+from polyopt.frontend.values.values import Buffer, Tensor
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -26,10 +26,10 @@ from polyopt.ir.expr import (
     Param,
     Select,
     integer,
-    loads,
     walk,
 )
 from polyopt.ir.linear import linear
+from polyopt.ir.names import iterators
 from polyopt.ir.scop import Reduction
 from polyopt.ir.showing import show
 
@@ -82,11 +82,6 @@ class Limit:
     words: str
     loc: Loc | None
     most: int = WORD.high
-
-
-def arrays_of(expr: Expr) -> frozenset[str]:
-    """Return the arrays that an expression reads."""
-    return frozenset(load.array for load in loads(expr))
 
 
 def iterator_names() -> Iterator[str]:

@@ -41,10 +41,10 @@ from polyopt.frontend.values.values import (
     cost_of,
     has_loads,
     is_plain_read,
-    iterators,
     view_of,
 )
-from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, Unary, UnaryOp, integer, loads
+from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, Unary, UnaryOp, integer
+from polyopt.ir.names import iterators, reads
 from polyopt.ir.scop import Reduction
 from polyopt.ir.types import DType, Kind
 
@@ -310,12 +310,12 @@ def emit_fold(b: Builder, fold: Fold, view: View, shape: Index, *, fresh: bool =
 def buffers_read(value: Tensor | Number) -> frozenset[str]:
     """Return the names of the buffers that evaluating `value` reads."""
     if isinstance(value, Number):
-        return frozenset(load.array for load in loads(value.expr))
+        return reads(value.expr)
     index = tuple(Iter(f"?{d}") for d in range(value.rank))
     if value.fold is not None:
         inner = tuple(Iter(f"?r{d}") for d in range(len(value.fold.extents)))
-        return frozenset(load.array for load in loads(value.fold.term(index, inner)))
-    return frozenset(load.array for load in loads(value.at(index)))
+        return reads(value.fold.term(index, inner))
+    return reads(value.at(index))
 
 
 def is_whole(value: Tensor) -> Buffer | None:
@@ -356,7 +356,7 @@ def _accumulation(b: Builder, target: Load, value: Expr) -> tuple[BinaryOp, Expr
     """Return operator and term of `target = target op term`, if some loop leaves `target` alone."""
     if not isinstance(value, Binary) or not _is_repeated(b, target):
         return None
-    if any(load.array == target.array for load in loads(b.scope.guard)):
+    if target.array in reads(b.scope.guard):
         return None
     op, left, right = value.op, value.left, value.right
     if op in _REDUCING and right == target:
@@ -365,7 +365,7 @@ def _accumulation(b: Builder, target: Load, value: Expr) -> tuple[BinaryOp, Expr
         op, right = BinaryOp.ADD, Unary(UnaryOp.NEG, right, value.dtype)
     if op not in _REDUCING or left != target:
         return None
-    if any(load.array == target.array for load in loads(right)):
+    if target.array in reads(right):
         return None
     return op, right
 

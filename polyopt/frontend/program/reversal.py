@@ -35,7 +35,6 @@ from polyopt.frontend.program.drafts import (
     Draft,
     Invocation,
     Storage,
-    arrays_of,
     dynamic_params,
     largest,
 )
@@ -48,9 +47,9 @@ from polyopt.frontend.program.statement_domains import (
 )
 from polyopt.frontend.program.transposed_operands import with_transposed
 from polyopt.frontend.values.codes import refuse
-from polyopt.frontend.values.values import Buffer, iterators
+from polyopt.frontend.values.values import Buffer
 from polyopt.ir.expr import BinaryOp, Const, Expr, Iter, Load, integer, loads, rewrite, substitute
-from polyopt.ir.names import params_of
+from polyopt.ir.names import iterators, params_of, reads
 from polyopt.ir.scop import Reduction, Statement
 from polyopt.ir.types import DType
 
@@ -360,18 +359,18 @@ def expandable(
         if number not in numbers:
             draft = b.drafts[number]
             parts = (draft.value, draft.target, draft.scope.guard)
-            found -= {name for part in parts for name in arrays_of(part)}
+            found -= reads(*parts)
     for mark in b.marks[begun.marks :]:
-        found -= arrays_of(mark.scope.guard)
+        found -= reads(mark.scope.guard)
         match mark.what:
             case Binding(value=value):
-                found -= arrays_of(value)
+                found -= reads(value)
             case Storage(buffer=buffer):
                 found -= {buffer.name}
             case Invocation(inputs=inputs, outputs=outputs):
                 found -= {*inputs, *outputs}
     for demand in b.demands:
-        found -= arrays_of(demand.condition) | arrays_of(demand.scope.guard)
+        found -= reads(demand.condition, demand.scope.guard)
     return frozenset(found)
 
 

@@ -13,7 +13,8 @@ from polyopt.frontend.integers.affine_integers import TRUE
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.drafts import Draft, Total
 from polyopt.frontend.values.values import Tensor
-from polyopt.ir.expr import Binary, Expr, loads
+from polyopt.ir.expr import Binary, Expr
+from polyopt.ir.names import reads
 
 
 def total(b: Builder, make: Callable[[], Tensor]) -> Tensor:
@@ -67,5 +68,5 @@ def _terms(draft: Draft) -> tuple[Expr, ...]:
 def _changes(between: list[Draft], last: Draft) -> bool:
     """Tell whether a statement between writes to what the last statement of a sum reads."""
     (term,) = _terms(last)
-    read = {load.array for load in loads(term)}
+    read = reads(term)
     return any(draft.target.array in read for draft in between)

@@ -22,7 +22,7 @@ from polyopt.frontend.integers.affine_integers import (
 )
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.control_flow import Flow, Item, place_of, shared_loops
-from polyopt.frontend.program.drafts import Draft, Invocation, Mark, arrays_of
+from polyopt.frontend.program.drafts import Draft, Invocation, Mark
 from polyopt.frontend.program.facts import Occurrence
 from polyopt.frontend.program.memory import store, stored
 from polyopt.frontend.program.statement_domains import Loop, Scope, holds_nowhere, scope_exprs
@@ -30,6 +30,7 @@ from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.values import Buffer, Tensor, is_same_view
 from polyopt.frontend.variables.call_frames import Frame
 from polyopt.ir.expr import CompareOp, Expr, Iter, Load, rewrite
+from polyopt.ir.names import reads
 
 HINT = "take a `.copy()` where a copy is meant, or write the cases out in an `if`"
 
@@ -237,7 +238,7 @@ def read_by(item: Draft | Mark) -> frozenset[str]:
             return frozenset()
         case Draft():
             exprs = (item.value, *item.target.index, item.scope.guard, *scope_exprs(item.scope))
-            return frozenset[str]().union(*map(arrays_of, exprs))
+            return reads(*exprs)
 
 
 COPY_HINT = "write into the array with `name[:] = ...`, or start from a `.copy()`"

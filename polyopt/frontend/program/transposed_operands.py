@@ -12,8 +12,9 @@ from collections.abc import Collection
 from polyopt.autodiff.order import Adjoint, Step
 from polyopt.dataclass import replace
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.values.values import Buffer, iterators
+from polyopt.frontend.values.values import Buffer
 from polyopt.ir.expr import Expr, Iter, Load, loads, rewrite
+from polyopt.ir.names import iterators
 
 
 def with_transposed(

@@ -42,7 +42,6 @@ from polyopt.frontend.values.values import (
     Tensor,
     Value,
     has_loads,
-    iterators,
 )
 from polyopt.frontend.variables.alternatives import choose
 from polyopt.frontend.variables.call_frames import Frame
@@ -50,8 +49,9 @@ from polyopt.frontend.variables.detaching import unpin
 from polyopt.frontend.variables.memory_variables import meet, pin_names
 from polyopt.frontend.variables.name_rotation import settle_watches
 from polyopt.frontend.variables.unbound import unset
-from polyopt.ir.expr import Expr, Select, loads
+from polyopt.ir.expr import Expr, Select
 from polyopt.ir.extremum import chosen
+from polyopt.ir.names import iterators, reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,7 @@ def read_if(b: Builder, frame: Frame, node: ast.If, rest: list[ast.stmt]) -> Val
     with _otherwise(b, split):
         frame.reader.block(b, frame, node.orelse)
     written = {draft.target.array for draft in b.drafts[start:]}
-    if not _is_choice(b, split, start) and any(
-        load.array in written for load in loads(split.guard)
-    ):
+    if not _is_choice(b, split, start) and reads(split.guard) & written:
         b.facts.add(b.facts.stored_conditions, place)
     whole = split.guard if not split.affine else _all(split)
     _merge(b, frame, node, whole, then, before)

@@ -45,9 +45,10 @@ from polyopt.frontend.subscripts.runtime_subscripts import (
 from polyopt.frontend.subscripts.strides import clipped
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.promote import cast
-from polyopt.frontend.values.values import Index, Tensor, iterators, remapped
+from polyopt.frontend.values.values import Index, Tensor, remapped
 from polyopt.ir.expr import CompareOp, Expr, Param, integer, substitute, walk
 from polyopt.ir.linear import linear
+from polyopt.ir.names import iterators
 from polyopt.ir.showing import show
 
 

@@ -26,7 +26,8 @@ from polyopt.frontend.values.computed_sizes import as_affine
 from polyopt.frontend.values.promote import cast
 from polyopt.frontend.values.shapes import equate
 from polyopt.frontend.values.values import Index, Masked, Tensor, viewed
-from polyopt.ir.expr import Binary, BinaryOp, Cast, Compare, CompareOp, Expr, Load, loads
+from polyopt.ir.expr import Binary, BinaryOp, Cast, Compare, CompareOp, Expr, Load
+from polyopt.ir.names import reads
 from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 
@@ -110,7 +111,7 @@ def write_where(b: Builder, view: Tensor, mask: Tensor, value: Tensor, loc: Loc 
         value = stored(b, value, "new")
     flags = forced(b, mask)
     probe = b.fresh_loops(flags.shape)[1]
-    if any(load.array == view.view.buffer.name for load in loads(flags.at(probe))):
+    if view.view.buffer.name in reads(flags.at(probe)):
         flags = stored(b, flags, "mask")
     shape = tuple(
         equate(b, e, f, "mask", loc) for e, f in zip(view.shape, flags.shape, strict=True)

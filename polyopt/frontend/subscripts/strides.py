@@ -28,8 +28,9 @@ from polyopt.frontend.numpy.call_arguments import known_int
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.drafts import dynamic_params
 from polyopt.frontend.values.codes import refuse
-from polyopt.frontend.values.values import Iterated, Number, Value, has_loads, iterators
+from polyopt.frontend.values.values import Iterated, Number, Value, has_loads
 from polyopt.ir.expr import CompareOp, Expr, integer
+from polyopt.ir.names import iterators
 
 
 def step_of(b: Builder, value: Value, what: str, loc: Loc | None) -> int | Expr:

@@ -22,11 +22,11 @@ from polyopt.frontend.integers.affine_integers import (
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.drafts import dynamic_params
 from polyopt.frontend.values.codes import refuse
-from polyopt.frontend.values.values import Index, Tensor, iterators, remapped
+from polyopt.frontend.values.values import Index, Tensor, remapped
 from polyopt.ir.expr import Binary, BinaryOp, CompareOp, Const, Expr, Iter, Param, integer, walk
 from polyopt.ir.integers import evaluate
 from polyopt.ir.linear import Linear, from_linear, linear
-from polyopt.ir.names import params
+from polyopt.ir.names import iterators, params
 from polyopt.ir.showing import show
 
 ONE = integer(1)

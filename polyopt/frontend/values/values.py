@@ -316,11 +316,6 @@ def has_loads(expr: Expr) -> bool:
     return any(isinstance(part, Load) for part in walk(expr))
 
 
-def iterators(expr: Expr) -> frozenset[str]:
-    """Return the names of the iterators in `expr`."""
-    return frozenset(part.name for part in walk(expr) if isinstance(part, Iter))
-
-
 def is_plain_read(expr: Expr) -> bool:
     """Whether `expr` is an element or a constant, cast or not."""
     while isinstance(expr, Cast):

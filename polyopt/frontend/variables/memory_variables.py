@@ -52,7 +52,6 @@ from polyopt.frontend.values.values import (
     Value,
     as_tensor,
     is_same_view,
-    iterators,
     view_of,
 )
 from polyopt.frontend.variables.call_frames import Frame, Pin, Watch
@@ -66,6 +65,7 @@ from polyopt.frontend.variables.memory_cells import (
     store_number,
 )
 from polyopt.ir.expr import Load, integer
+from polyopt.ir.names import iterators
 from polyopt.ir.types import DType
 
 

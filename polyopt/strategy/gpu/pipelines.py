@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from math import prod
 
-from polyopt.ir.expr import Const, Iter, Load, walk
+from polyopt.ir.expr import Const, Load
 from polyopt.ir.loops import LoopKind
+from polyopt.ir.names import iterators
 from polyopt.ir.scop import Statement
 from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.schedule import Schedule
@@ -136,6 +137,6 @@ def _size(schedule: Schedule, statement: Statement, homes: dict[str, str]) -> in
     extents = [
         int(extent.value.real) if isinstance(extent, Const) else LARGE
         for index, extent in zip(statement.target.index, array.shape, strict=True)
-        if not {part.name for part in walk(index) if isinstance(part, Iter)} <= around
+        if not iterators(index) <= around
     ]
     return prod(extents) * array.dtype.size

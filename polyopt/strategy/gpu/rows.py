@@ -13,7 +13,7 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass
 from polyopt.ir.budget import optional
-from polyopt.ir.expr import Iter, walk
+from polyopt.ir.names import iterators
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import (
     Band,
@@ -106,12 +106,11 @@ def _sum_part(schedule: Schedule, label: str) -> RowPart | None:
 def _in_rows(schedule: Schedule, name: str) -> bool:
     """Tell whether a statement reads its terms contiguously, or in one loop."""
     statement = schedule.scop.statement(name)
-    parts = (part for index in statement.target.index for part in walk(index))
-    results = {part.name for part in parts if isinstance(part, Iter)}
+    results = iterators(*statement.target.index)
     if len(statement.iters) == len(results) + 1:
         return True
     for access in statement.reads:
-        own = [{p.name for p in walk(index) if isinstance(p, Iter)} for index in access.index]
+        own = [iterators(index) for index in access.index]
         terms = [n for n, names in enumerate(own) if names - results]
         if terms and any(names & results for names in own[terms[0] :]):
             return False
