@@ -9,8 +9,10 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum, unique
+from functools import partial
+from typing import Any
 
 from polyopt.dataclass import dataclass, fields, replace
 from polyopt.errors import UsageError
@@ -75,42 +77,20 @@ class Options:
     memory: int | None = None
     fixed_sizes: bool = False
 
-    def changed(  # noqa: C901 - one case for each option
-        self, values: Mapping[str, object]
-    ) -> Options:
+    def changed(self, values: Mapping[str, object]) -> Options:
         """Return the options with `values` replaced; raises `UsageError` for what is not one."""
         if values.get("fuse") is not None and values.get("schedule") is not None:
             hint = 'leave out one: fuse="all" is a schedule, of recompute and fuse steps'
             raise UsageError("PO0249", "`fuse` and `schedule` are both given", hint=hint)
-        options = self
+        found: dict[str, Any] = {}
         for name, value in values.items():
-            match name:
-                case "fp":
-                    options = replace(options, fp=_fp(value))
-                case "threads":
-                    options = replace(options, threads=_threads(value))
-                case "schedule":
-                    options = replace(options, schedule=_schedule(value))
-                case "fuse":
-                    options = replace(options, schedule=_fused(value, options.schedule))
-                case "compiler":
-                    options = replace(options, compiler=_compiler(value))
-                case "budget":
-                    options = replace(options, budget=_seconds("budget", value))
-                case "tune":
-                    options = replace(options, tune=_seconds("tune", value))
-                case "tuned":
-                    options = replace(options, tuned=_tuned(value))
-                case "target":
-                    options = replace(options, target=_target(value))
-                case "device":
-                    options = replace(options, device=_device(value))
-                case "memory":
-                    options = replace(options, memory=_bytes(value))
-                case "fixed_sizes":
-                    options = replace(options, fixed_sizes=_flag("fixed_sizes", value))
-                case _:
-                    raise _unknown(name)
+            if name == "fuse":
+                found["schedule"] = _fused(value, found.get("schedule", self.schedule))
+            elif name in _READERS:
+                found[name] = _READERS[name](value)
+            else:
+                raise _unknown(name)
+        options = replace(self, **found)
         return options if options.memory is None else replace(options, fixed_sizes=True)
 
 
@@ -132,10 +112,20 @@ _OF_OTHERS = {
 """Options that users of Numba, JAX and PyTorch look for."""
 
 
-def _flag(name: str, value: object) -> bool:
+def _wrong(name: str, value: object, hint: str) -> UsageError:
+    return UsageError("PO0222", f"option `{name}` is {value!r}", hint=hint)
+
+
+def _near(value: object, names: list[str]) -> str:
+    """Return the advice to use one of the names, the most similar one if any is."""
+    near = difflib.get_close_matches(str(value), names, n=1)
+    return f"did you mean `{near[0]}`?" if near else f"use one of {', '.join(names)}"
+
+
+def _fixed_sizes(value: object) -> bool:
     if type(value) is bool:
         return value
-    raise UsageError("PO0222", f"option `{name}` is {value!r}", hint="use True or False")
+    raise _wrong("fixed_sizes", value, "use True or False")
 
 
 def _unknown(name: str) -> UsageError:
@@ -152,9 +142,7 @@ def _fp(value: object) -> FpMode:
     modes = [mode.value for mode in FpMode]
     if isinstance(value, str) and value in modes:
         return FpMode(value)
-    near = difflib.get_close_matches(str(value), modes, n=1)
-    hint = f"did you mean `{near[0]}`?" if near else f"use one of {', '.join(modes)}"
-    raise UsageError("PO0222", f"option `fp` is {value!r}", hint=hint)
+    raise _wrong("fp", value, _near(value, modes))
 
 
 def _target(value: object) -> Target:
@@ -166,29 +154,21 @@ def _target(value: object) -> Target:
         target_named(value)
     if isinstance(value, str) and value in TARGETS:
         return TARGETS[value]
-    names = list(TARGETS)
-    near = difflib.get_close_matches(str(value), names, n=1)
-    hint = f"did you mean `{near[0]}`?" if near else f"use one of {', '.join(names)}"
-    raise UsageError("PO0222", f"option `target` is {value!r}", hint=hint)
+    raise _wrong("target", value, _near(value, list(TARGETS)))
 
 
 def _device(value: object) -> int | str | None:
     is_number = type(value) is int and value >= 0
     if value is None or is_number or (isinstance(value, str) and value.strip()):
         return value  # type: ignore[return-value]
-    raise UsageError(
-        "PO0222",
-        f"option `device` is {value!r}",
-        hint='use a number from `polyopt devices`, a part of a name, or "emulated"',
-    )
+    hint = 'use a number from `polyopt devices`, a part of a name, or "emulated"'
+    raise _wrong("device", value, hint)
 
 
 def _threads(value: object) -> int | None:
     if value is None or (type(value) is int and 1 <= value <= 4096):
         return value
-    raise UsageError(
-        "PO0222", f"option `threads` is {value!r}", hint="use None (all cores) or a number from 1"
-    )
+    raise _wrong("threads", value, "use None (all cores) or a number from 1")
 
 
 def _schedule(value: object) -> str | None:
@@ -216,7 +196,7 @@ def _bytes(value: object) -> int | None:
     match = _BYTES.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
         hint = 'use a number of bytes, or a text such as "64MB" or "64MiB"'
-        raise UsageError("PO0222", f"option `memory` is {value!r}", hint=hint)
+        raise _wrong("memory", value, hint)
     prefix = match[2].upper()
     base = 1024 if prefix.endswith("I") else 1000
     return int(float(match[1]) * base ** " KMGT".index(prefix[:1] or " "))
@@ -228,7 +208,7 @@ def _fused(value: object, schedule: str | None) -> str | None:
         return None if schedule == FUSED else schedule
     if value == "all":
         return FUSED
-    raise UsageError("PO0222", f"option `fuse` is {value!r}", hint='use "all" or None')
+    raise _wrong("fuse", value, 'use "all" or None')
 
 
 def _tuned(value: object) -> str | None:
@@ -236,16 +216,15 @@ def _tuned(value: object) -> str | None:
         return None
     if isinstance(value, str | os.PathLike) and os.fspath(value):
         return str(os.fspath(value))
-    hint = "use the file that `polyopt tune --save FILE.jsonl` wrote, or None"
-    raise UsageError("PO0222", f"option `tuned` is {value!r}", hint=hint)
+    raise _wrong(
+        "tuned", value, "use the file that `polyopt tune --save FILE.jsonl` wrote, or None"
+    )
 
 
 def _compiler(value: object) -> str | None:
     if value is None or (isinstance(value, str) and value.strip()):
         return value
-    raise UsageError(
-        "PO0222", f"option `compiler` is {value!r}", hint="use a program's name, such as `gcc`"
-    )
+    raise _wrong("compiler", value, "use a program's name, such as `gcc`")
 
 
 _SECONDS = f'use a number of seconds from {LEAST_SECONDS} to {MOST_SECONDS:.0f}, or "60s", "2min"'
@@ -257,7 +236,23 @@ def _seconds(name: str, value: object) -> float | None:
         return None
     if type(found) in (int, float) and LEAST_SECONDS <= found <= MOST_SECONDS:  # type: ignore[operator]
         return found  # type: ignore[return-value]
-    raise UsageError("PO0222", f"option `{name}` is {value!r}", hint=_SECONDS)
+    raise _wrong(name, value, _SECONDS)
+
+
+_READERS: dict[str, Callable[[object], object]] = {
+    "fp": _fp,
+    "threads": _threads,
+    "schedule": _schedule,
+    "compiler": _compiler,
+    "budget": partial(_seconds, "budget"),
+    "target": _target,
+    "device": _device,
+    "tune": partial(_seconds, "tune"),
+    "tuned": _tuned,
+    "memory": _bytes,
+    "fixed_sizes": _fixed_sizes,
+}
+"""What makes the value of an option of what was given, or refuses it."""
 
 
 def seconds_to_tune(options: Options, seconds: float) -> float:
