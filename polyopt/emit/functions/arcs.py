@@ -1,15 +1,13 @@
 """Inverse trigonometric functions.
 
-In: the dtype.  Out: the lines of a C function body, for `x`, or for `y` and `x`.
+In: nothing.  Out: the lines of a C function body, for `x`, or for `y` and `x`.
 Errors: below two units in the last place.
 """
 
 from __future__ import annotations
 
-from polyopt.emit.functions import single_arcs
 from polyopt.emit.functions.coefficients import ASIN, ATAN
-from polyopt.emit.functions.text import guarded, halved
-from polyopt.ir.types import DType
+from polyopt.emit.functions.text import halved
 
 _HALF_PI, _HALF_PI_LOW = "0x1.921fb54442d18p0", "0x1.1a62633145c07p-54"
 _QUARTER_PI, _QUARTER_PI_LOW = "0x1.921fb54442d18p-1", "0x1.1a62633145c07p-55"
@@ -17,24 +15,19 @@ _PI, _PI_LOW = "0x1.921fb54442d18p1", "0x1.1a62633145c07p-53"
 _TAN_EIGHTH, _TAN_THREE_EIGHTHS = "0x1.a827999fcef32p-2", "0x1.3504f333f9de6p1"
 
 
-def asin_body(dtype: DType) -> list[str]:
+def asin_body() -> list[str]:
     """Return `asin(x)`: from one half on, by the sine of half the complement."""
-    if dtype is DType.FLOAT32:
-        return single_arcs.asin_body()
-    fast = [
+    return [
         *_half_angle(),
         f"double turned = {_HALF_PI} - (2.0 * root - fma(-2.0, bend, {_HALF_PI_LOW}));",
         "double angle = is_far ? turned : size + bend;",
         "return copysign(angle, x);",
     ]
-    return guarded(fast, "asin", dtype)
 
 
-def acos_body(dtype: DType) -> list[str]:
+def acos_body() -> list[str]:
     """Return `acos(x)`."""
-    if dtype is DType.FLOAT32:
-        return single_arcs.acos_body()
-    fast = [
+    return [
         *_half_angle(),
         "double twice = 2.0 * (root + bend);",
         f"double turned = {_PI} - (2.0 * root - fma(-2.0, bend, {_PI_LOW}));",
@@ -44,14 +37,11 @@ def acos_body(dtype: DType) -> list[str]:
         "double angle = !is_far ? middle : wide < 0.0 ? turned : twice;",
         "return angle;",
     ]
-    return guarded(fast, "acos", dtype)
 
 
-def atan_body(dtype: DType) -> list[str]:
+def atan_body() -> list[str]:
     """Return `atan(x)`."""
-    if dtype is DType.FLOAT32:
-        return single_arcs.atan_body()
-    fast = [
+    return [
         "double size = fabs(x);",
         f"bool is_far = size > {_TAN_THREE_EIGHTHS};",
         f"bool is_middle = size > {_TAN_EIGHTH};",
@@ -62,14 +52,11 @@ def atan_body(dtype: DType) -> list[str]:
         *_arc(),
         "return copysign(angle, x);",
     ]
-    return guarded(fast, "atan", dtype)
 
 
-def atan2_body(dtype: DType) -> list[str]:
+def atan2_body() -> list[str]:
     """Return `atan2(y, x)`: the arc tangent of the smaller over the larger, turned."""
-    if dtype is DType.FLOAT32:
-        return single_arcs.atan2_body()
-    fast = [
+    return [
         "double high = fabs(y);",
         "double wide = fabs(x);",
         "bool is_steep = high > wide;",
@@ -101,7 +88,6 @@ def atan2_body(dtype: DType) -> list[str]:
         "angle = x != x || y != y ? NAN : angle;",
         "return copysign(angle, y);",
     ]
-    return guarded(fast, "atan2", dtype, "y, x")
 
 
 def _half_angle() -> list[str]:
@@ -127,7 +113,7 @@ def _arc() -> list[str]:
     ]
 
 
-BODIES = {
+DOUBLES = {
     "asin": asin_body,
     "acos": acos_body,
     "atan": atan_body,

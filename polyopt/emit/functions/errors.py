@@ -7,7 +7,6 @@ Near zero they are polynomials, further out one in (x - K) / (x + K) times exp(-
 
 from __future__ import annotations
 
-from polyopt.emit.functions import singles
 from polyopt.emit.functions.coefficients import (
     ERF,
     ERF_EXPONENT,
@@ -25,17 +24,15 @@ from polyopt.emit.functions.exponentials import (
     SHIFT_TWICE,
     tail,
 )
-from polyopt.emit.functions.text import SHIFT, guarded, halved, horner, quartered, seen_as_bits
+from polyopt.emit.functions.text import SHIFT, halved, horner, quartered, seen_as_bits
 from polyopt.ir.types import DType
 
 _SLOPE, _SLOPE_LOW = "0x1.20dd750429b6dp0", "0x1.1ae3a914fed80p-56"  # 2 / sqrt(pi)
 
 
-def erf_body(dtype: DType) -> list[str]:
+def erf_body() -> list[str]:
     """Return `erf(x)`."""
-    if dtype is DType.FLOAT32:
-        return singles.erf_body()
-    fast = [
+    return [
         "double y = fabs(x);",
         "double square = y * y;",
         "double fourth = square * square;",
@@ -48,26 +45,23 @@ def erf_body(dtype: DType) -> list[str]:
         "double found = fma(-tail, scale, 1.0 - scale);",
         "return copysign(y > 6.0 ? 1.0 : found, x);",
     ]
-    return guarded(fast, "erf", dtype)
 
 
 def erfc_body(dtype: DType) -> list[str]:
     """Return `1 - erf(x)`."""
     if dtype is DType.FLOAT32:
-        fast = [
+        return [
             *_near("(double)x", ERF_SINGLE),
             *_far_single(),
             "double outer = x < 0.0f ? 2.0 - complement : complement;",
             "return (float)(size > 0.5 ? outer : 1.0 - inner);",
         ]
-        return guarded(fast, "erfc", dtype)
-    fast = [
+    return [
         *_near("x", ERF),
         *_far("27.5", "4.0", ERFC),
         "double outer = x < 0.0 ? 2.0 - complement : complement;",
         "return size > 0.5 ? outer : 1.0 - inner;",
     ]
-    return guarded(fast, "erfc", dtype)
 
 
 def _near(argument: str, polynomial: tuple[str, ...]) -> list[str]:
@@ -114,7 +108,5 @@ def _far_single() -> list[str]:
     ]
 
 
-BODIES = {
-    "erf": erf_body,
-    "erfc": erfc_body,
-}
+DOUBLES = {"erf": erf_body}
+BODIES = {"erfc": erfc_body}

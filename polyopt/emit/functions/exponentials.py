@@ -1,15 +1,13 @@
 """Exponentials and hyperbolic functions.
 
-In: the dtype.  Out: the lines of a C function body, for the argument `x`.
-Errors: below one unit in the last place, 2.5 for hyperbolic functions.  float32: `singles`.
+In: nothing.  Out: the lines of a C function body, for the argument `x`.
+Errors: below one unit in the last place, 2.5 for hyperbolic functions.  float32: `singles.py`.
 """
 
 from __future__ import annotations
 
-from polyopt.emit.functions import singles
 from polyopt.emit.functions.coefficients import EXP, EXP2
-from polyopt.emit.functions.text import guarded, halved, seen_as_bits
-from polyopt.ir.types import DType
+from polyopt.emit.functions.text import halved, seen_as_bits
 
 LOG2_E = "0x1.71547652b82fep0"
 LN2 = "0x1.62e42fefa39efp-1"
@@ -22,24 +20,19 @@ SHIFT_ONCE = "0x1.80000000003ffp52"
 SHIFT_TWICE = "0x1.80000000007fep52"
 
 
-def exp_body(dtype: DType) -> list[str]:
+def exp_body() -> list[str]:
     """Return `exp(x)`."""
-    if dtype is DType.FLOAT32:
-        return singles.exp_body()
-    fast = [
+    return [
         *tail("x", SHIFT_TWICE),
         *SCALES,
         "double power = fma(tail, first, first) * second;",
         "return x < -750.0 ? 0.0 : x > 720.0 ? INFINITY : power;",
     ]
-    return guarded(fast, "exp", dtype)
 
 
-def exp2_body(dtype: DType) -> list[str]:
+def exp2_body() -> list[str]:
     """Return `exp2(x)`."""
-    if dtype is DType.FLOAT32:
-        return singles.exp2_body()
-    fast = [
+    return [
         f"double shifted = x + {SHIFT_TWICE};",
         f"double r = x - (shifted - {SHIFT_TWICE});",
         "double rr = r * r;",
@@ -47,14 +40,11 @@ def exp2_body(dtype: DType) -> list[str]:
         f"double power = fma(r * first, {halved('r', 'rr', EXP2)}, first) * second;",
         "return x < -1100.0 ? 0.0 : x > 1030.0 ? INFINITY : power;",
     ]
-    return guarded(fast, "exp2", dtype)
 
 
-def expm1_body(dtype: DType) -> list[str]:
+def expm1_body() -> list[str]:
     """Return `exp(x) - 1`."""
-    if dtype is DType.FLOAT32:
-        return singles.expm1_body()
-    fast = [
+    return [
         *tail("x", SHIFT_TWICE),
         *SCALES,
         *_INVERSE,
@@ -62,28 +52,22 @@ def expm1_body(dtype: DType) -> list[str]:
         "less_one = x > 720.0 ? INFINITY : x == 0.0 ? x : less_one;",
         "return x < -60.0 ? -1.0 : less_one;",
     ]
-    return guarded(fast, "expm1", dtype)
 
 
-def tanh_body(dtype: DType) -> list[str]:
+def tanh_body() -> list[str]:
     """Return `tanh(x)` from the exponential of `2 * x`."""
-    if dtype is DType.FLOAT32:
-        return singles.tanh_body()
-    fast = [
+    return [
         "double size = 2.0 * fabs(x);",
         *tail("size", SHIFT_ONCE),
         *SCALE,
         "double less_one = fma(tail, scale, scale - 1.0);",
         "return copysign(size > 50.0 ? 1.0 : less_one / (less_one + 2.0), x);",
     ]
-    return guarded(fast, "tanh", dtype)
 
 
-def sinh_body(dtype: DType) -> list[str]:
+def sinh_body() -> list[str]:
     """Return `sinh(x)` from the exponential of `abs(x)`, less one."""
-    if dtype is DType.FLOAT32:
-        return singles.sinh_body()
-    fast = [
+    return [
         "double size = fabs(x);",
         *tail("size", SHIFT_TWICE),
         *SCALES,
@@ -92,21 +76,17 @@ def sinh_body(dtype: DType) -> list[str]:
         "double sum = half + (half > 0x1p60 ? 0.5 : half / (2.0 * half + 1.0));",
         "return copysign(size > 720.0 ? INFINITY : sum, x);",
     ]
-    return guarded(fast, "sinh", dtype)
 
 
-def cosh_body(dtype: DType) -> list[str]:
+def cosh_body() -> list[str]:
     """Return `cosh(x)` from the exponential of `abs(x)`."""
-    if dtype is DType.FLOAT32:
-        return singles.cosh_body()
-    fast = [
+    return [
         "double size = fabs(x);",
         *tail("size", SHIFT_TWICE),
         *SCALES,
         "double half = fma(tail, first, first) * (0.5 * second);",
         "return size > 720.0 ? INFINITY : half + 0.25 / half;",
     ]
-    return guarded(fast, "cosh", dtype)
 
 
 def tail(argument: str, shift: str, rest: str = "0.0") -> list[str]:
@@ -148,7 +128,7 @@ _INVERSE = (
 )
 
 
-BODIES = {
+DOUBLES = {
     "exp": exp_body,
     "exp2": exp2_body,
     "expm1": expm1_body,

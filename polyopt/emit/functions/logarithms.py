@@ -1,16 +1,14 @@
 """Logarithms to the bases e, 2 and 10.
 
-In: the dtype.  Out: the lines of a C function body, for the argument `x`.
-Errors: below one unit in the last place, 1.5 to the bases 2 and 10.  float32: `singles`.
+In: nothing.  Out: the lines of a C function body, for the argument `x`.
+Errors: below one unit in the last place, 1.5 to the bases 2 and 10.  float32: `singles.py`.
 A number is 2**k * m with m near one; with s = (m - 1) / (m + 1), log(m) is odd in s.
 """
 
 from __future__ import annotations
 
-from polyopt.emit.functions import singles
 from polyopt.emit.functions.coefficients import LOG
-from polyopt.emit.functions.text import guarded, halved, seen_as_bits
-from polyopt.ir.types import DType
+from polyopt.emit.functions.text import halved, seen_as_bits
 
 LN2_HIGH, LN2_LOW = "0x1.62e42fefa2000p-1", "0x1.9ef35793c7673p-41"  # times k exact
 
@@ -20,39 +18,30 @@ _LOG10 = ("0x1.bcb7b1526e50ep-2", "0x1.95355baaafad3p-57")
 _LOG10_2 = ("0x1.34413509f6p-2", "0x1.9fef311f12b36p-42")  # times k exact
 
 
-def log_body(dtype: DType) -> list[str]:
+def log_body() -> list[str]:
     """Return `log(x)`."""
-    if dtype is DType.FLOAT32:
-        return singles.log_body()
-    fast = [
+    return [
         *_split("x"),
         *_series(),
         f"double low = fma(s, square + rest, k * {LN2_LOW});",
         f"double logarithm = k * {LN2_HIGH} - ((square - low) - f);",
         *_selected("logarithm"),
     ]
-    return guarded(fast, "log", dtype)
 
 
-def log2_body(dtype: DType) -> list[str]:
+def log2_body() -> list[str]:
     """Return `log2(x)`."""
-    if dtype is DType.FLOAT32:
-        return singles.log2_body()
-    return guarded([*_to_base(_LOG2), *_selected("found")], "log2", dtype)
+    return [*_to_base(_LOG2), *_selected("found")]
 
 
-def log10_body(dtype: DType) -> list[str]:
+def log10_body() -> list[str]:
     """Return `log10(x)`."""
-    if dtype is DType.FLOAT32:
-        return singles.log10_body()
-    return guarded([*_to_base(_LOG10, _LOG10_2), *_selected("found")], "log10", dtype)
+    return [*_to_base(_LOG10, _LOG10_2), *_selected("found")]
 
 
-def log1p_body(dtype: DType) -> list[str]:
+def log1p_body() -> list[str]:
     """Return `log(1 + x)`."""
-    if dtype is DType.FLOAT32:
-        return singles.log1p_body()
-    fast = [
+    return [
         "double sum = 1.0 + x;",
         "double part = sum - 1.0;",
         "double lost = (1.0 - (sum - part)) + (x - part);",  # sum + lost is 1 + x
@@ -69,7 +58,6 @@ def log1p_body(dtype: DType) -> list[str]:
         "rare = x == -1.0 ? -INFINITY : rare;",
         "return x > -1.0 && x < INFINITY && x != 0.0 ? logarithm : rare;",
     ]
-    return guarded(fast, "log1p", dtype)
 
 
 def _to_base(base: tuple[str, str], whole: tuple[str, str] | None = None) -> list[str]:
@@ -136,7 +124,7 @@ def _selected(found: str) -> list[str]:
     ]
 
 
-BODIES = {
+DOUBLES = {
     "log": log_body,
     "log2": log2_body,
     "log10": log10_body,

@@ -7,7 +7,7 @@ Errors: below 1.5 units in the last place, four for powers by `products_body`.
 from __future__ import annotations
 
 from polyopt.emit.functions.coefficients import CBRT
-from polyopt.emit.functions.text import guarded, horner, seen_as_bits
+from polyopt.emit.functions.text import horner, seen_as_bits
 from polyopt.ir.types import DType
 
 _NEARER = "guess = fma(guess * (1.0 / 3.0), fma(-m * guess, guess * guess, 1.0), guess);"
@@ -23,7 +23,7 @@ def cbrt_body(dtype: DType) -> list[str]:
     is_double = dtype is DType.FLOAT64
     sign, final = ("copysign", "") if is_double else ("copysignf", "(float)")
     small = "size < 0x1p-1022" if is_double else "false"
-    fast = [
+    return [
         "double size = fabs((double)x);",
         f"double scaled = {small} ? size * 0x1p54 : size;",
         *seen_as_bits("whole", "scaled"),
@@ -44,19 +44,17 @@ def cbrt_body(dtype: DType) -> list[str]:
         "unit.bits = third_of.bits << 52;",
         f"return size == 0.0 || !(size < INFINITY) ? x : {sign}({final}(root * unit.value), x);",
     ]
-    return guarded(fast, "cbrt", dtype)
 
 
 def hypot_body(dtype: DType) -> list[str]:
     """Return `hypot(y, x)`."""
     if dtype is DType.FLOAT32:
-        fast = [
+        return [
             "double sum = fma((double)x, x, (double)y * y);",
             "bool is_far = fabsf(x) == INFINITY || fabsf(y) == INFINITY;",
             "return is_far ? INFINITY : (float)sqrt(sum);",
         ]
-        return guarded(fast, "hypot", dtype, "y, x")
-    fast = [
+    return [
         "double high = fabs(y);",
         "double wide = fabs(x);",
         "double larger = high > wide ? high : wide;",
@@ -69,7 +67,6 @@ def hypot_body(dtype: DType) -> list[str]:
         "double length = sqrt(sum) * back;",
         "return high == INFINITY || wide == INFINITY ? INFINITY : length;",
     ]
-    return guarded(fast, "hypot", dtype, "y, x")
 
 
 def cube_body(dtype: DType) -> list[str]:
@@ -136,7 +133,7 @@ def precise_body(dtype: DType) -> list[str]:
             "found = times == 5 ? found * base : times == 4 ? found : found * square;",
             "return (float)found;",
         ]
-    fast = [
+    return [
         "double inverse = 1.0 / x;",
         "int times = y < 0 ? (int)-y : (int)y;",
         "double base = y < 0 ? inverse : x;",
@@ -164,7 +161,6 @@ def precise_body(dtype: DType) -> list[str]:
         "scale = times == 5 ? scale * unit : times == 6 ? scale * (unit * unit) : scale;",
         "return found * scale;",
     ]
-    return guarded(fast, "pow", dtype, "x, y")
 
 
 BODIES = {

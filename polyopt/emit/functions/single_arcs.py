@@ -7,8 +7,7 @@ Errors: below two units in the last place.
 from __future__ import annotations
 
 from polyopt.emit.functions.coefficients import ASIN_FLOAT, ATAN_FLOAT
-from polyopt.emit.functions.text import guarded, horner_float
-from polyopt.ir.types import DType
+from polyopt.emit.functions.text import horner_float
 
 _PI, _PI_LOW = "0x1.921fb6p1f", "-0x1.777a5cp-24f"
 _HALF_PI, _HALF_PI_LOW = "0x1.921fb6p0f", "-0x1.777a5cp-25f"
@@ -16,18 +15,17 @@ _HALF_PI, _HALF_PI_LOW = "0x1.921fb6p0f", "-0x1.777a5cp-25f"
 
 def asin_body() -> list[str]:
     """Return `asin(x)`: from one half on, by the sine of half the complement."""
-    fast = [
+    return [
         *_half_angle(),
         f"float turned = {_HALF_PI} - (2.0f * root - fmaf(-2.0f, bend, {_HALF_PI_LOW}));",
         "float angle = size > 0.5f ? turned : size + bend;",
         "return copysignf(angle, x);",
     ]
-    return guarded(fast, "asin", DType.FLOAT32)
 
 
 def acos_body() -> list[str]:
     """Return `acos(x)`."""
-    fast = [
+    return [
         *_half_angle(),
         "float twice = 2.0f * (root + bend);",
         f"float turned = {_PI} - (2.0f * root - fmaf(-2.0f, bend, {_PI_LOW}));",
@@ -35,12 +33,11 @@ def acos_body() -> list[str]:
         "float far = x < 0.0f ? turned : twice;",
         "return size > 0.5f ? far : middle;",
     ]
-    return guarded(fast, "acos", DType.FLOAT32)
 
 
 def atan_body() -> list[str]:
     """Return `atan(x)`, beyond one that of the reciprocal, turned."""
-    fast = [
+    return [
         "float size = fabsf(x);",
         "float inverse = 1.0f / size;",
         "float t = size > 1.0f ? inverse : size;",
@@ -49,12 +46,11 @@ def atan_body() -> list[str]:
         "float angle = size > 1.0f ? turned : t + bend;",
         "return copysignf(angle, x);",
     ]
-    return guarded(fast, "atan", DType.FLOAT32)
 
 
 def atan2_body() -> list[str]:
     """Return `atan2(y, x)`: the arc tangent of the smaller over the larger, turned."""
-    fast = [
+    return [
         "float high = fabsf(y);",
         "float wide = fabsf(x);",
         "bool is_steep = high > wide;",
@@ -74,7 +70,6 @@ def atan2_body() -> list[str]:
         f"float turn_low = is_steep ? {_HALF_PI_LOW} : is_left ? {_PI_LOW} : 0.0f;",
         "return copysignf(turn + (near + (rest + turn_low)), y);",
     ]
-    return guarded(fast, "atan2", DType.FLOAT32, "y, x")
 
 
 def _half_angle() -> list[str]:
@@ -92,3 +87,11 @@ def _half_angle() -> list[str]:
 def _arc() -> list[str]:
     """Declare `bend`, the arc tangent of `t` less `t`."""
     return ["float z = t * t;", f"float bend = t * z * {horner_float('z', ATAN_FLOAT)};"]
+
+
+SINGLES = {
+    "asin": asin_body,
+    "acos": acos_body,
+    "atan": atan_body,
+    "atan2": atan2_body,
+}

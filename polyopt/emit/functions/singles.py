@@ -9,8 +9,7 @@ A register has twice as many lanes of floats as of doubles, and nothing is conve
 from __future__ import annotations
 
 from polyopt.emit.functions.coefficients import ERF_EXPONENT_FLOAT, EXP2_FLOAT, EXP_FLOAT, LOG_FLOAT
-from polyopt.emit.functions.text import guarded, horner_float
-from polyopt.ir.types import DType
+from polyopt.emit.functions.text import horner_float
 
 _LOG2_E = "0x1.715476p0f"
 _LN2 = ("0x1.62e4p-1f", "0x1.7f7d1cp-20f")  # times k exact
@@ -48,19 +47,18 @@ _HALF = (
 
 def exp_body() -> list[str]:
     """Return `exp(x)`."""
-    fast = [
+    return [
         *_reduced("x < -104.0f ? -104.0f : x > 89.0f ? 89.0f : x", _SHIFT_TWICE),
         f"float series = fmaf(r, {horner_float('r', ('1.0', *EXP_FLOAT))}, 1.0f);",
         *_SCALES,
         "return series * first.value * second.value;",
     ]
-    return guarded(fast, "exp", DType.FLOAT32)
 
 
 def exp2_body() -> list[str]:
     """Return `exp2(x)`."""
     log2, *rest = EXP2_FLOAT
-    fast = [
+    return [
         "float y = x < -151.0f ? -151.0f : x > 129.0f ? 129.0f : x;",
         f"float shifted = y + {_SHIFT_TWICE};",
         f"float r = y - (shifted - {_SHIFT_TWICE});",
@@ -68,18 +66,16 @@ def exp2_body() -> list[str]:
         *_SCALES,
         "return (1.0f + tail) * first.value * second.value;",
     ]
-    return guarded(fast, "exp2", DType.FLOAT32)
 
 
 def expm1_body() -> list[str]:
     """Return `exp(x) - 1`."""
-    fast = [
+    return [
         *_tail("x < -40.0f ? -40.0f : x > 89.0f ? 89.0f : x", _SHIFT_TWICE),
         *_SCALES,
         *_HALF,
         "return x == 0.0f ? x : half * second.value;",
     ]
-    return guarded(fast, "expm1", DType.FLOAT32)
 
 
 def tanh_body() -> list[str]:
@@ -87,7 +83,7 @@ def tanh_body() -> list[str]:
 
     The error of the logarithm of two in one part counts least where its multiple is largest.
     """
-    fast = [
+    return [
         "float size = fabsf(x);",
         "float y = size > 20.0f ? 20.0f : size;",
         f"float shifted = fmaf(y, {_TWICE_LOG2_E}, {_SHIFT});",
@@ -97,12 +93,11 @@ def tanh_body() -> list[str]:
         _LESS_ONE,
         "return copysignf(less_one / (less_one + 2.0f), x);",
     ]
-    return guarded(fast, "tanh", DType.FLOAT32)
 
 
 def sinh_body() -> list[str]:
     """Return `sinh(x)` from the exponential of `abs(x)`, less one."""
-    fast = [
+    return [
         "float size = fabsf(x);",
         *_tail("size > 91.0f ? 91.0f : size", _SHIFT_TWICE),
         *_SCALES,
@@ -111,30 +106,27 @@ def sinh_body() -> list[str]:
         "float rest = half > 0x1p30f ? 0.5f : half / fmaf(2.0f, half, 1.0f);",
         "return copysignf(half + rest, x);",
     ]
-    return guarded(fast, "sinh", DType.FLOAT32)
 
 
 def cosh_body() -> list[str]:
     """Return `cosh(x)` from the exponential of `abs(x)`."""
-    fast = [
+    return [
         "float size = fabsf(x);",
         *_tail("size > 91.0f ? 91.0f : size", _SHIFT_TWICE),
         *_SCALES,
         "float half = (1.0f + tail) * first.value * (0.5f * second.value);",
         "return half + 0.25f / half;",
     ]
-    return guarded(fast, "cosh", DType.FLOAT32)
 
 
 def log_body() -> list[str]:
     """Return `log(x)`."""
-    fast = [*_split("x"), *_logarithm(), *_selected("logarithm")]
-    return guarded(fast, "log", DType.FLOAT32)
+    return [*_split("x"), *_logarithm(), *_selected("logarithm")]
 
 
 def log1p_body() -> list[str]:
     """Return `log(1 + x)`."""
-    fast = [
+    return [
         "float whole = 1.0f + x;",
         "float part = whole - 1.0f;",
         "float lost = (1.0f - (whole - part)) + (x - part);",  # whole + lost is 1 + x
@@ -149,23 +141,21 @@ def log1p_body() -> list[str]:
         "rare = x == -1.0f ? -INFINITY : rare;",
         "return x > -1.0f && x < INFINITY && x != 0.0f ? logarithm : rare;",
     ]
-    return guarded(fast, "log1p", DType.FLOAT32)
 
 
 def log2_body() -> list[str]:
     """Return `log2(x)`."""
-    return guarded([*_to_base(_LOG2), *_selected("found")], "log2", DType.FLOAT32)
+    return [*_to_base(_LOG2), *_selected("found")]
 
 
 def log10_body() -> list[str]:
     """Return `log10(x)`."""
-    fast = [*_to_base(_LOG10, _LOG10_2), *_selected("found")]
-    return guarded(fast, "log10", DType.FLOAT32)
+    return [*_to_base(_LOG10, _LOG10_2), *_selected("found")]
 
 
 def erf_body() -> list[str]:
     """Return `erf(x)`: the exponential of a polynomial, less one."""
-    fast = [
+    return [
         "float y = fabsf(x);",
         f"float slope = fmaf(y, {horner_float('y', ERF_EXPONENT_FLOAT)}, {_SLOPE_LOW});",
         f"float exponent = fmaf(-y, {_SLOPE}, -y * slope);",
@@ -180,7 +170,6 @@ def erf_body() -> list[str]:
         "float found = fmaf(-tail, scale.value, 1.0f - scale.value);",
         "return copysignf(y > 4.0f ? 1.0f : found, x);",
     ]
-    return guarded(fast, "erf", DType.FLOAT32)
 
 
 def _split(argument: str) -> list[str]:
@@ -263,3 +252,18 @@ def _reduced(argument: str, shift: str) -> list[str]:
         f"float near = fmaf(-whole, {_LN2_HIGH}, y);",
         f"float r = fmaf(-whole, {_LN2_LOW}, near);",
     ]
+
+
+SINGLES = {
+    "exp": exp_body,
+    "exp2": exp2_body,
+    "expm1": expm1_body,
+    "sinh": sinh_body,
+    "cosh": cosh_body,
+    "tanh": tanh_body,
+    "log": log_body,
+    "log2": log2_body,
+    "log10": log10_body,
+    "log1p": log1p_body,
+    "erf": erf_body,
+}

@@ -61,13 +61,13 @@ def product(high: str, low: str, left: str, right: str) -> list[str]:
     ]
 
 
-def guarded(fast: list[str], function: str, dtype: DType, arguments: str = "x") -> list[str]:
+def guarded(fast: list[str], function: str, dtype: DType, arguments: tuple[str, ...]) -> list[str]:
     """Return `fast` for machines with fused multiply-add, the C library's function for others."""
     suffix = "f" if dtype is DType.FLOAT32 else ""
     return [
         "#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)",
         *fast,
         "#else",
-        f"return {function}{suffix}({arguments});",
+        f"return {function}{suffix}({', '.join(arguments)});",
         "#endif",
     ]

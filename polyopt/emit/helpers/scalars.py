@@ -357,7 +357,7 @@ def _exact(helper: Helper) -> list[str]:
 
 
 DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
-    **{kind: _elementary for kind in HelperKind if kind.value in table.BODIES},
+    **{kind: _elementary for kind in HelperKind if kind.value in table.NAMES},
     HelperKind.WIDEN: _widen,
     HelperKind.NARROW: _narrow,
     HelperKind.ROUND: _round,
