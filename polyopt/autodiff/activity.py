@@ -11,7 +11,7 @@ from typing import Protocol
 
 from polyopt.autodiff.instances import Instances
 from polyopt.autodiff.partials import active_loads, varies
-from polyopt.ir.expr import Expr, Load, loads
+from polyopt.ir.expr import Expr, Load
 from polyopt.ir.scop import Statement
 
 
@@ -75,7 +75,7 @@ def unread(
             (reader, read)
             for reader, statement in enumerate(statements)
             if reader not in found
-            for read in _reads(statement)
+            for read in statement.loads
         ]
         more = {
             n
@@ -85,9 +85,3 @@ def unread(
         if not more:
             return frozenset(found)
         found |= more
-
-
-def _reads(statement: Statement) -> tuple[Load, ...]:
-    exprs = [statement.value, *statement.target.index]
-    exprs += [] if statement.guard is None else [statement.guard]
-    return tuple(dict.fromkeys(load for e in exprs for load in loads(e)))

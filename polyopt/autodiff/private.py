@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from polyopt.autodiff.instances import Instances
 from polyopt.autodiff.order import adds_only
-from polyopt.ir.expr import Expr, Load, loads
+from polyopt.ir.expr import Expr, Load
 from polyopt.ir.scop import Statement
 
 Use = tuple[int, Load]
@@ -45,7 +45,7 @@ class _Expansions:
         self._additions = {n for n, statement in enumerate(statements) if adds_only(statement)}
         for n, statement in enumerate(statements):
             self._writes.setdefault(statement.target.array, []).append((n, statement.target))
-            for load in _reads(statement):
+            for load in statement.loads:
                 self._reads.setdefault(load.array, []).append((n, load))
 
     def found(self) -> dict[str, frozenset[int]]:
@@ -97,9 +97,3 @@ class _Expansions:
         return all(
             self._instances.is_written_before(n, load, writes, 2 * depth + 2) for n, load in reads
         )
-
-
-def _reads(statement: Statement) -> tuple[Load, ...]:
-    exprs: list[Expr] = [statement.value, *statement.target.index]
-    exprs += [] if statement.guard is None else [statement.guard]
-    return tuple(dict.fromkeys(load for e in exprs for load in loads(e)))

@@ -119,13 +119,17 @@ class Statement:
     @cached_property
     def reads(self) -> tuple[Access, ...]:
         """The reads of `value`, of `guard` and of the target's subscripts, in source order."""
-        found = [*loads(self.value), *(loads(self.guard) if self.guard is not None else ())]
-        for part in self.target.index:
-            found.extend(loads(part))
         return tuple(
             self._access(number, load, AccessKind.READ)
-            for number, load in enumerate(found, start=1)
+            for number, load in enumerate(self.loads, start=1)
         )
+
+    @property
+    def loads(self) -> tuple[Load, ...]:
+        """What `reads` are the accesses of."""
+        guard = () if self.guard is None else (self.guard,)
+        exprs = (self.value, *guard, *self.target.index)
+        return tuple(load for expr in exprs for load in loads(expr))
 
     def time(self, length: int) -> isl.Map:
         """Return instance -> original execution time, padded to `length`."""

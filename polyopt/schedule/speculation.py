@@ -9,7 +9,7 @@ convert numbers; scalars that anything else reads; conditions that change before
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from polyopt.dataclass import replace
 from polyopt.ir.expr import (
@@ -23,7 +23,6 @@ from polyopt.ir.expr import (
     Symbol,
     Unary,
     UnaryOp,
-    loads,
     operands,
     walk,
 )
@@ -63,15 +62,8 @@ def _is_local(name: str, statements: Sequence[Statement]) -> bool:
         return False
     if len({_conjuncts(s.guard) for s in writes}) > 1:
         return False  # which of them writes last depends on the conditions
-    readers = [s for s in statements if any(load.array == name for load in _reads(s))]
+    readers = [s for s in statements if any(load.array == name for load in s.loads)]
     return all(any(_covers(write, reader, statements) for write in writes) for reader in readers)
-
-
-def _reads(statement: Statement) -> Iterator[Load]:
-    yield from loads(statement.value)
-    for part in (statement.guard, *statement.target.index):
-        if part is not None:
-            yield from loads(part)
 
 
 def _is_harmless(value: Expr) -> bool:
