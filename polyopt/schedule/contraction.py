@@ -13,7 +13,7 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass
 from polyopt.ir.budget import optional
-from polyopt.ir.scop import Array, Role, Scop, Statement
+from polyopt.ir.scop import Array, Role, Scop
 from polyopt.never import assert_never
 from polyopt.schedule.dependences import last_writers
 from polyopt.schedule.tree import Band, Filter, Leaf, Sequence, Tree
@@ -135,16 +135,12 @@ def keep_lives(old: Scop, new: Scop, changed: frozenset[str]) -> None:
     for statement in new.statements:
         was = left.pop(statement.name, None)
         if was is None or was.domain is not statement.domain or was.iters != statement.iters:
-            moved |= _arrays(statement)
-            moved |= set() if was is None else _arrays(was)
+            moved |= statement.arrays
+            moved |= set() if was is None else was.arrays
     for statement in left.values():
-        moved |= _arrays(statement)
+        moved |= statement.arrays
     kept = {array.name for array in new.arrays if array.role is Role.TEMP} - moved
     new.known[_Same] = _Same(old, frozenset(kept))
-
-
-def _arrays(statement: Statement) -> set[str]:
-    return {access.array for access in (statement.write, *statement.reads)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,7 +73,7 @@ class _Sum:
 
 def _found(scop: Scop, array: Array) -> _Sum | None:
     """Return the sum that a temporary holds, or None where it has other uses."""
-    users = [s for s in scop.statements if _uses(s, array.name)]
+    users = [s for s in scop.statements if array.name in s.arrays]
     if len(users) != 3 or any(s.guard is not None or not s.write.exact for s in users):
         return None
     begin, update, end = users
@@ -129,7 +129,7 @@ def _copied(
     first, start = begin, begin.value
     temporaries = {a.name for a in scop.arrays if a.role is Role.TEMP}
     if isinstance(start, Load) and start.array in temporaries:
-        users = [s for s in scop.statements if _uses(s, start.array)]
+        users = [s for s in scop.statements if start.array in s.arrays]
         if len(users) != 2 or users[0].target != start or users[1] is not begin:
             return None
         first = users[0]
@@ -145,10 +145,6 @@ def _copied(
     last = _exchanged(end.value, update.target, end.target)
     own = start == end.target
     return _Sum(first, begin, update, end, None if own else start, term, last)
-
-
-def _uses(statement: Statement, array: str) -> bool:
-    return statement.target.array == array or any(a.array == array for a in statement.reads)
 
 
 def _exchanged(expr: Expr, old: Expr, new: Expr) -> Expr:

@@ -86,8 +86,8 @@ def _are_alike(statements: list[Statement]) -> bool:
 
 def _is_linked(group: tuple[Statement, ...], statement: Statement, handed: frozenset[str]) -> bool:
     """Tell whether a statement uses a temporary of the group."""
-    mine = _arrays(statement) & handed
-    return any(mine & _arrays(one) for one in group) and _are_alike([*group, statement])
+    mine = statement.arrays & handed
+    return any(mine & one.arrays for one in group) and _are_alike([*group, statement])
 
 
 def _is_legal(group: tuple[Statement, ...], order: isl.UnionMap) -> bool:
@@ -97,10 +97,6 @@ def _is_legal(group: tuple[Statement, ...], order: isl.UnionMap) -> bool:
     pairs = one.order(order.intersect_domain(inside).intersect_range(inside))
     space = group[0].domain.get_space()
     return bool(pairs.is_subset(isl.UnionMap.from_map(isl.Map.lex_lt(space))))
-
-
-def _arrays(statement: Statement) -> set[str]:
-    return {access.array for access in (statement.write, *statement.reads)}
 
 
 @dataclass(frozen=True, eq=False)
