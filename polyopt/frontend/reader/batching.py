@@ -8,12 +8,9 @@ Refuses: axes that arguments do not have (PO0153), calls in which nothing has on
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from collections.abc import Sequence as Items
-from typing import Any
 
-from polyopt.capture.reads import plain_function
 from polyopt.dataclass import replace
 from polyopt.errors import Loc
 from polyopt.frontend.arithmetic.operators import describe
@@ -22,10 +19,9 @@ from polyopt.frontend.numpy.call_arguments import Arguments
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import forced
 from polyopt.frontend.program.memory import plain as unmerged
-from polyopt.frontend.reader.closures import Closure
+from polyopt.frontend.reader.closures import definition_of, signature_of
 from polyopt.frontend.reader.comprehensions import element_of, kept_row
 from polyopt.frontend.subscripts.masks import plain as picked
-from polyopt.frontend.syntax.pysource import read_function
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.constants import as_sequence
 from polyopt.frontend.values.derived import Mapped
@@ -67,7 +63,8 @@ def over_examples(
     b: Builder, wanted: Mapped, args: Arguments, inline: Callable[[Arguments], Value]
 ) -> Value:
     """Return the results of a function for all examples; `inline` reads it for one."""
-    args = replace(args, loc=_place(b, wanted, args.loc))
+    if wanted.is_whole:
+        args = replace(args, loc=definition_of(b, wanted.function, args.loc))
     given, axes = _axes_of(wanted, args)
     split = [_Split(axis) for axis in axes]
     ready = [part.prepared(b, value, args.loc) for part, value in zip(split, given, strict=True)]
@@ -94,21 +91,14 @@ def over_examples(
         return once()
 
 
-def _place(b: Builder, wanted: Mapped, loc: Loc | None) -> Loc | None:
-    """Return where messages point to: the function, where a kernel does nothing else."""
-    if not wanted.is_whole or not isinstance(wanted.function, Known):
-        return loc
-    plain: Any = plain_function(wanted.function.value)
-    return read_function(plain, b.facts.recording).definition
-
-
 def _axes_of(wanted: Mapped, args: Arguments) -> tuple[list[Value], list[tuple[Axes, bool]]]:
     """Return all arguments, and for each its axis and whether it was named for that one."""
     values = [*args.values, *args.keywords.values()]
     items = as_sequence(wanted.inward)
     if not isinstance(items, Sequence):
         return values, [(_axis(wanted.inward, args.loc), False)] * len(values)
-    names = _names(wanted.function)
+    signature = signature_of(wanted.function)
+    names = None if signature is None else [*signature.parameters]
     by_position = [_axis(item, args.loc) for item in items.items]
     expected = len(values) if names is None else len(names)
     if len(by_position) != expected:
@@ -117,19 +107,6 @@ def _axes_of(wanted: Mapped, args: Arguments) -> tuple[list[Value], list[tuple[A
     places = [*range(len(args.values))]
     places += [names.index(name) if names else 0 for name in args.keywords]
     return values, [(by_position[place], True) for place in places]
-
-
-def _names(function: Value) -> list[str] | None:
-    """Return the parameters of a function; None where only the call tells."""
-    match function:
-        case Known(value=Closure(signature=signature)):
-            return [*signature.parameters]
-        case Known(value=known) if callable(plain_function(known)):
-            found = plain_function(known)
-            assert callable(found)
-            return [*inspect.signature(found, follow_wrapped=False).parameters]
-        case _:
-            return None
 
 
 def _axis(value: Value, loc: Loc | None) -> Axes:

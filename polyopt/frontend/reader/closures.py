@@ -9,11 +9,15 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Mapping
+from typing import Any
 
+from polyopt.capture.reads import plain_function
 from polyopt.dataclass import dataclass, replace
+from polyopt.errors import Loc
 from polyopt.frontend.numpy.call_arguments import Arguments
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.syntax.liveness import analyse, assigned
+from polyopt.frontend.syntax.pysource import read_function
 from polyopt.frontend.syntax.structure import Rewriter
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.values import Known, Sequence, Value
@@ -32,6 +36,25 @@ class Closure:
     frame: Frame
     signature: inspect.Signature
     defaults: Mapping[str, Value]
+
+
+def signature_of(function: Value) -> inspect.Signature | None:
+    """Return the signature of a function; None where only a call tells."""
+    match function:
+        case Known(value=Closure(signature=signature)):
+            return signature
+        case Known(value=known) if callable(plain := plain_function(known)):
+            return inspect.signature(plain, follow_wrapped=False)
+        case _:
+            return None
+
+
+def definition_of(b: Builder, function: Value, loc: Loc | None) -> Loc | None:
+    """Return where a function that a kernel is made of is written; `loc` for others."""
+    if not isinstance(function, Known):
+        return loc
+    plain: Any = plain_function(function.value)
+    return read_function(plain, b.facts.recording).definition
 
 
 def closure_of(

@@ -8,12 +8,10 @@ Refuses: results that are no floating-point number (PO0184), arguments that are 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from collections.abc import Sequence as Items
 from typing import Any
 
-from polyopt.capture.reads import plain_function
 from polyopt.dataclass import replace
 from polyopt.errors import Loc
 from polyopt.frontend.arithmetic.operators import describe
@@ -23,9 +21,8 @@ from polyopt.frontend.program.differentiated_calls import Question, begin, settl
 from polyopt.frontend.program.forward import tangents
 from polyopt.frontend.program.memory import buffers_read, is_whole, plain, settled, store, stored
 from polyopt.frontend.program.reversal import gradients
-from polyopt.frontend.reader.closures import Closure, bind_arguments
+from polyopt.frontend.reader.closures import bind_arguments, definition_of, signature_of
 from polyopt.frontend.subscripts.masks import plain as picked
-from polyopt.frontend.syntax.pysource import read_function
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.derived import Derived
 from polyopt.frontend.values.records import Record
@@ -93,7 +90,8 @@ def differentiated(
     b: Builder, wanted: Derived, args: Arguments, inline: Callable[[Arguments], Value]
 ) -> Value:
     """Return what a derived function gives for these arguments; `inline` reads the function."""
-    args = replace(args, loc=_place(b, wanted, args.loc))
+    if wanted.is_flat:
+        args = replace(args, loc=definition_of(b, wanted.function, args.loc))
     given, bars = _given(wanted, args)
     names = _parameters(wanted, tuple(given), args.loc)
     inputs: dict[str, list[Buffer]] = {}
@@ -134,28 +132,10 @@ def differentiated(
     return gradient if wanted.mode != "value_and_grad" else Sequence((value, gradient))
 
 
-def _place(b: Builder, wanted: Derived, loc: Loc | None) -> Loc | None:
-    """Return where messages point to: the function, where its derivative is a kernel itself."""
-    if not wanted.is_flat or not isinstance(wanted.function, Known):
-        return loc
-    plain: Any = plain_function(wanted.function.value)
-    return read_function(plain, b.facts.recording).definition
-
-
-def _signature(function: Value) -> inspect.Signature:
-    match function:
-        case Known(value=Closure(signature=signature)):
-            return signature
-        case Known(value=known):
-            plain: Any = plain_function(known)
-            return inspect.signature(plain, follow_wrapped=False)
-        case _:
-            raise AssertionError("a function")
-
-
 def _given(wanted: Derived, args: Arguments) -> tuple[dict[str, Value], tuple[Value, ...]]:
     """Return the arguments of the function by their names, and those that follow: adjoints."""
-    signature = _signature(wanted.function)
+    signature = signature_of(wanted.function)
+    assert signature is not None
     values, keywords = list(args.values), dict(args.keywords)
     bars: list[Value] = []
     if wanted.mode in ("vjp", "jvp"):
