@@ -1,4 +1,4 @@
-"""Differences, integrals, polynomials, and products of vectors and matrices.
+"""Differences, integrals, polynomials, products of vectors and matrices, least squares.
 
 In: arrays, spacings, coefficients.  Out: arrays in the type NumPy gives them.
 """
@@ -191,3 +191,18 @@ def matrix_power(a: Any, n: int) -> Any:
     for _ in tuple(range(1, n)):
         result = result @ a
     return result
+
+
+def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    """The solutions of least norm, the residuals, the rank and the singular values."""
+    u, s, vt = np.linalg.svd(a, full_matrices=False)
+    m, n = a.shape
+    least = np.finfo(s.dtype).eps * max(m, n) if rcond is None else rcond
+    keep = s > least * np.max(s)
+    rank = np.sum(keep)
+    y = np.conj(np.transpose(u)) @ b
+    inverse = np.where(keep, 1 / np.where(keep, s, 1), 0).astype(s.dtype)
+    x = np.conj(np.transpose(vt)) @ (inverse * y if np.ndim(b) == 1 else inverse[:, None] * y)
+    r = np.atleast_1d(np.sum(np.abs(b - a @ x) ** 2, axis=0))
+    determined = np.full(r.shape[0], (m > n) & (rank == n))
+    return x, r[determined], np.int32(rank), s

@@ -135,8 +135,8 @@ GROUPS: tuple[Group, ...] = (
             linalg.tensordot""",
         "numpy.ufunc_calls": "vecdot matvec vecmat",
         "library.measures": "linalg.vecdot",
-        "library.calculus": "kron cross linalg.cross linalg.multi_dot linalg.matrix_power",
-        "library.solving": "linalg.lstsq",
+        "library.calculus": """kron cross linalg.cross linalg.multi_dot linalg.matrix_power
+            linalg.lstsq""",
     }, "`einsum` in all its forms; `cross` of three components; known powers"),
     Group("creation", _COMPILED, {
         "numpy.creation": """zeros ones empty full zeros_like ones_like empty_like full_like eye
