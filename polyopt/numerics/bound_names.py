@@ -11,10 +11,9 @@ from polyopt.ir.loops import (
     Declare,
     DeclareArray,
     For,
-    If,
     LoopFunction,
-    While,
 )
+from polyopt.ir.nodes import all_nodes
 
 LOST = "lost"
 
@@ -59,16 +58,10 @@ def unused_prefix(fn: LoopFunction) -> str:
 
 
 def _declared(body: Body) -> Iterator[str]:
-    for node in body:
+    for node in all_nodes(body):
         match node:
             case For():
                 yield node.iter
-                yield from _declared(node.body)
-            case While():
-                yield from _declared(node.body)
-            case If():
-                yield from _declared(node.then)
-                yield from _declared(node.otherwise)
             case Declare():
                 yield node.name
             case DeclareArray() | AllocateArray():

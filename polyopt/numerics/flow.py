@@ -42,6 +42,7 @@ from polyopt.ir.loops import (
     SetLocal,
     While,
 )
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Role, Statement
 from polyopt.never import assert_never
@@ -267,17 +268,8 @@ def _exits(body: Body) -> Iterator[Expr]:
 
 def _updates(body: Body, local: str) -> Iterator[str]:
     """Yield the statements that set `local`."""
-    for node in body:
-        match node:
-            case SetLocal(name=name) if name == local:
-                yield node.statement
-            case For() | While():
-                yield from _updates(node.body, local)
-            case If():
-                yield from _updates(node.then, local)
-                yield from _updates(node.otherwise, local)
-            case _:
-                pass
+    found = (node for node in all_nodes(body) if isinstance(node, SetLocal))
+    return (node.statement for node in found if node.name == local)
 
 
 def _closure(found: _Collector) -> dict[str, frozenset[Cause]]:

@@ -5,25 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from polyopt.ir.expr import Binary, BinaryOp, Expr, Load, Symbol
-from polyopt.ir.loops import Assign, Body, For, If, SetLocal, While
+from polyopt.ir.loops import Assign, Body, SetLocal
+from polyopt.ir.nodes import all_nodes
 
 
 def open_sums(body: Body, reordered: frozenset[str]) -> Iterator[str]:
     """Yield what the open sums of `body` accumulate in."""
-    for node in body:
+    for node in all_nodes(body):
         match node:
-            case Assign() if node.statement in reordered and partial_before(
-                node.value, node.target
-            ):
-                yield node.target.array
+            case Assign() if node.statement in reordered:
+                if partial_before(node.value, node.target):
+                    yield node.target.array
             case SetLocal() if node.statement in reordered:
                 if is_sum(node.value, Symbol(node.name, node.dtype, node.lanes)):
                     yield node.name
-            case For() | While():
-                yield from open_sums(node.body, reordered)
-            case If():
-                yield from open_sums(node.then, reordered)
-                yield from open_sums(node.otherwise, reordered)
             case _:
                 pass
 

@@ -18,9 +18,12 @@ import numpy as np
 from polyopt.ir.expr import Expr, Iter, Load, VectorLoad, children, walk
 from polyopt.ir.interp import run_loops, run_program
 from polyopt.ir.linear import linear
-from polyopt.ir.loops import Assign, Body, Declare, For, If, LoopFunction, SetLocal, While
+from polyopt.ir.loops import Assign, Body, Declare, For, LoopFunction, SetLocal
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.program import Program
 from polyopt.numerics.results import named_results
+
+_COMPUTES = (Assign, Declare, SetLocal)
 
 
 def replay(
@@ -44,18 +47,8 @@ def replay(
 
 def _loads(body: Body) -> list[Load | VectorLoad]:
     """Return the elements that the values of a loop's body read."""
-    found: list[Load | VectorLoad] = []
-    for node in body:
-        match node:
-            case Assign() | Declare() | SetLocal():
-                found += [p for p in walk(node.value) if isinstance(p, Load | VectorLoad)]
-            case If():
-                found += [*_loads(node.then), *_loads(node.otherwise)]
-            case For() | While():
-                found += _loads(node.body)
-            case _:
-                pass
-    return found
+    values = (node.value for node in all_nodes(body) if isinstance(node, _COMPUTES))
+    return [p for value in values for p in walk(value) if isinstance(p, Load | VectorLoad)]
 
 
 def _is_along(load: Load | VectorLoad, name: str) -> bool:
@@ -67,18 +60,10 @@ def _is_along(load: Load | VectorLoad, name: str) -> bool:
 def _smallest(body: Body) -> int:
     """Return the bytes of the smallest element that a loop computes with."""
     sizes = [64]
-    for node in body:
-        match node:
-            case Assign():
-                sizes += [node.target.dtype.size, *_sizes(node.value)]
-            case Declare() | SetLocal():
-                sizes += [node.dtype.size, *_sizes(node.value)]
-            case If():
-                sizes += [_smallest(node.then), _smallest(node.otherwise)]
-            case For() | While():
-                sizes.append(_smallest(node.body))
-            case _:
-                pass
+    for node in all_nodes(body):
+        if isinstance(node, _COMPUTES):
+            target = node.target if isinstance(node, Assign) else node
+            sizes += [target.dtype.size, *_sizes(node.value)]
     return min(sizes)
 
 
