@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
@@ -48,7 +48,7 @@ from polyopt.runtime.toolchain import (
     processor_features,
     require_level,
 )
-from polyopt.specialize import weak_flags
+from polyopt.specialize import number_flags
 from polyopt.targets import Options, detect_machine, seconds_to_compile
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def build_kernel(
     machine = detect_machine()
     foreign = uses_ctypes()
     threads = thread_count(options.threads)
-    weak = weak_flags(types)
+    numbers = number_flags(function, types)
     key = host_key(function, types, options, machine, compiler)
     found = _known(store, key, function, accept)
     if found is not None and isinstance(found.value.source, Source):
@@ -114,7 +114,7 @@ def build_kernel(
         apart = foreign or has_no_buffers(known.source)
         caller = None if apart else caller_for(store, compiler)
         process = process_for(known.source, store, compiler)
-        loaded = _kept_library(store, known, weak, caller, threads, process)
+        loaded = _kept_library(store, known, numbers, caller, threads, process)
         if loaded is not None:
             _warn(known.warning)
             timings = {"cache": time.perf_counter() - begun}
@@ -138,7 +138,7 @@ def build_kernel(
         begun = time.perf_counter()
         caller = None if foreign else caller_for(store, compiler, ahead.caller)
         process = process_for(source, store, compiler, ahead.process)
-        loaded = _load(path, source, weak, caller, threads, process)
+        loaded = _load(path, source, numbers, caller, threads, process)
         stages.timings["load"] = time.perf_counter() - begun
     library_key = builder.library_key(texts, compiler)
     if refused is not None:
@@ -198,7 +198,7 @@ class _Ahead:
 def _kept_library(
     store: Store,
     known: KnownKernel,
-    weak: tuple[bool, ...],
+    numbers: Sequence[int],
     caller: ModuleType | None,
     threads: int,
     process: int | None,
@@ -209,7 +209,7 @@ def _kept_library(
         return None
     assert isinstance(known.source, Source)
     try:
-        return _load(path, known.source, weak, caller, threads, process)
+        return _load(path, known.source, numbers, caller, threads, process)
     except (ToolchainError, *WRONG_DATA) as error:
         store.reject("libraries", known.library, str(error).splitlines()[0])
         return None
@@ -434,15 +434,15 @@ def texts_of(source: Source, foreign: bool, compiler: Compiler) -> builder.Texts
 def _load(
     path: Path,
     source: Source,
-    weak: tuple[bool, ...],
+    numbers: Sequence[int],
     caller: ModuleType | None,
     threads: int,
     process: int | None,
 ) -> Loaded:
     """Load a library; without a `caller` its calls go through ctypes."""
     if caller is None:
-        return load_foreign(path, source, weak, threads, process)
-    return load_extension(path, source.signature, weak, source.openmp, threads, caller, process)
+        return load_foreign(path, source, numbers, threads, process)
+    return load_extension(path, source.signature, numbers, source.openmp, threads, caller, process)
 
 
 @dataclass(frozen=True, eq=False)

@@ -141,6 +141,8 @@ def _converted(name: str, value: object, note: Annotation) -> object:
         plain = _PYTHON.get(note.dtype) if type(value) in _WEAK else None
         return number if plain is None else plain(number)
     kind = array_type(name, value)
+    if kind.dtype is note.dtype and kind.rank == len(note.dims):
+        return value
     if kind.rank != len(note.dims):
         change = f"pass an array of rank {len(note.dims)}"
     else:
@@ -285,6 +287,22 @@ def generality(types: tuple[ArgType, ...]) -> tuple[int, ...]:
 def weak_flags(types: tuple[ArgType, ...]) -> tuple[bool, ...]:
     """Return for each number among `types` whether it is one of Python's own types."""
     return tuple(t.weak for t in types if isinstance(t, ScalarType))
+
+
+def number_flags(func: Callable[..., object], types: tuple[ArgType, ...]) -> bytes:
+    """Return for each number what the module that calls kernels takes for it.
+
+    `WEAK`: one of Python's own types; `DECLARED`: what `as_declared` makes this type of.
+    """
+    weak, notes = weak_flags(types), declared(func)
+    if not weak or all(note.dims is not None for note in notes.values()):
+        return bytes(weak)
+    named = zip(Parameters.of(func).names, types, strict=True)
+    numbers = ((name, kind) for name, kind in named if isinstance(kind, ScalarType))
+    return bytes(
+        kind.weak | (name in notes and kind.weak == (kind.dtype in _PYTHON)) << 1
+        for name, kind in numbers
+    )
 
 
 def show_types(names: tuple[str, ...], types: tuple[ArgType, ...]) -> str:

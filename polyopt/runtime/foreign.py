@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,13 +69,13 @@ class ForeignKernel:
         self,
         path: Path,
         source: Source,
-        weak: tuple[bool, ...],
+        numbers: Sequence[int],
         threads: int,
         process: int | None = None,
     ) -> None:
         library = ctypes.CDLL(str(path))
         self._source = source
-        self._weak = weak
+        self._weak = [bool(flags & 1) for flags in numbers]
         self._entry = getattr(library, source.entry)
         self._entry.argtypes = [_ctype(param) for param in source.params]
         self._entry.restype = ctypes.c_int

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
@@ -61,7 +61,7 @@ def no_device(missing: ToolchainError) -> Loaded:
 def load_extension(
     path: Path,
     signature: Signature,
-    weak: tuple[bool, ...],
+    numbers: Sequence[int],
     openmp: bool,
     threads: int,
     caller: ModuleType,
@@ -69,8 +69,8 @@ def load_extension(
 ) -> Loaded:
     """Load the library at `path` for calls by `caller`, which `caller_for` gives.
 
-    `weak` says which numbers are Python's own types.  `process`: the address of what runs its
-    parallel regions; None: OpenMP's library does.
+    `numbers` says what it takes for each number: `specialize.number_flags`.  `process`: the address
+    of what runs its parallel regions; None: OpenMP's library does.
     """
     try:
         with short_waits():
@@ -88,7 +88,7 @@ def load_extension(
         SPARES.empty,
         tuple(output.dtype.numpy for output in signature.outputs),
         tuple(a.known for a in signature.arguments if isinstance(a, ConstArg)),
-        bytes(weak),
+        bytes(numbers),
         _threads(openmp, threads, process),
         support.fail,
         support.library,
@@ -107,16 +107,16 @@ def has_no_buffers(source: Source) -> bool:
 
 
 def load_foreign(
-    path: Path, source: Source, weak: tuple[bool, ...], threads: int, process: int | None = None
+    path: Path, source: Source, numbers: Sequence[int], threads: int, process: int | None = None
 ) -> Loaded:
     """Load the library at `path` through ctypes, for interpreters without `Python.h`.
 
-    `weak` says which numbers are Python's own types.
+    `numbers` as for `load_extension`; a declared number has to be of its type exactly.
     """
     count = _threads(source.openmp, threads, process)
     try:
         with short_waits():
-            kernel = ForeignKernel(path, source, weak, count, process)
+            kernel = ForeignKernel(path, source, numbers, count, process)
     except (OSError, AttributeError) as error:
         raise _not_loadable(path, error) from None
     return Loaded(kernel.call, kernel.dispatch, kernel.call, kernel.is_forked, kernel.set_threads)

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import polyopt as po
+from polyopt.runtime.build import python_headers
 
 Vector = Annotated[NDArray[np.float64], po.f64["N"]]
 
@@ -110,6 +111,34 @@ def test_an_integer_for_a_float_is_not_compiled_again() -> None:
     for a in (2.0, 2, 3, -1):
         kernel(ONES, ZEROS.copy(), a)
     assert "1 compiled" in repr(kernel)
+
+
+def doubled(a: po.f64["N"], k: po.f64):
+    return a * k
+
+
+def moved(a: po.i32["N"], k: po.i32):
+    return a + k
+
+
+@pytest.mark.toolchain
+@pytest.mark.skipif(python_headers() is None, reason="calls go through ctypes")
+@pytest.mark.parametrize(
+    ("function", "dtype", "taken", "left"),
+    [
+        (doubled, np.float64, (3, -(2**53), 0.5), (2**53 + 1, 2**70, True, np.float64(2))),
+        (narrow, np.float32, (3, 2**24, 0.1, float("inf")), (2**24 + 1, 1e300, True)),
+        (moved, np.int32, (3, -(2**31)), (2**31, -(2**31) - 1, 2**70, 1.0, True)),
+    ],
+)
+def test_the_module_itself_converts_what_annotations_let_it(
+    function: Any, dtype: type, taken: tuple[Any, ...], left: tuple[Any, ...]
+) -> None:
+    kernel, a = po.kernel(function), np.ones(3, dtype)
+    kernel(a, taken[0])
+    for number in taken:
+        np.testing.assert_array_equal(kernel._fast(a, number), function(a, dtype(number)))
+    assert all(kernel._fast(a, number) is NotImplemented for number in left)
 
 
 @pytest.mark.toolchain

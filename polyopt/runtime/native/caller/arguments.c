@@ -1,6 +1,8 @@
 /* Arguments of calls as C has them, and arrays for results. */
 #include "caller.h"
 
+#include <math.h>
+
 #define MANY ((int64_t)1 << 15)    /* elements: their memory may be kept for later calls */
 
 /* Whether two elements of an array of this shape in the place of `v` may share a byte
@@ -128,11 +130,42 @@ static inline int take_array(PyObject *object, PyObject *ndarray, Py_buffer *v, 
     return 1;
 }
 
-/* Read a number of exactly the given type: Python's own (weak), or a NumPy scalar by its buffer. */
-static inline int take_number(PyObject *object, char kind, Py_ssize_t size, void *into, int weak,
+/* Read one of Python's own numbers as the type that the function declares, if it is exactly that;
+   floats are rounded.  What is left out is converted, or refused, by the caller. */
+static int take_declared(PyObject *object, char kind, Py_ssize_t size, void *into)
+{
+    if (PyFloat_CheckExact(object) && kind == 'f' && size == 4) {
+        const double value = PyFloat_AS_DOUBLE(object);
+        *(float *)into = (float)value;
+        return isfinite(*(float *)into) || !isfinite(value);
+    }
+    if (!PyLong_CheckExact(object))
+        return 0;
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    if (overflow)
+        return 0;
+    if (kind == 'f' && size == 8) {
+        *(double *)into = (double)value;
+        return value >= -(1LL << 53) && value <= 1LL << 53;
+    }
+    if (kind == 'f' && size == 4) {
+        *(float *)into = (float)value;
+        return value >= -(1LL << 24) && value <= 1LL << 24;
+    }
+    if (kind == 'i' && size == 4) {
+        *(int32_t *)into = (int32_t)value;
+        return *(int32_t *)into == value;
+    }
+    return 0;
+}
+
+/* Read a number of exactly the given type: Python's own (weak), or a NumPy scalar by its buffer; one
+   that is declared may be another of Python's own. */
+static inline int take_number(PyObject *object, char kind, Py_ssize_t size, void *into, int flags,
                               int choosy)
 {
-    const int own = !choosy || weak;
+    const int weak = flags & WEAK, own = !choosy || weak;
     if (kind == 'f' && size == 8 && own && PyFloat_CheckExact(object)) {
         *(double *)into = PyFloat_AS_DOUBLE(object);
         return 1;
@@ -152,6 +185,8 @@ static inline int take_number(PyObject *object, char kind, Py_ssize_t size, void
         ((double *)into)[1] = PyComplex_ImagAsDouble(object);
         return 1;
     }
+    if ((flags & DECLARED) && take_declared(object, kind, size, into))
+        return 1;
     if ((choosy && weak) || !PyObject_CheckBuffer(object))
         return 0;
     Py_buffer v;

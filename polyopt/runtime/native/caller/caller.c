@@ -48,7 +48,7 @@ static int take_numbers(const Kernel *kernel, PyObject *const *args, Number *s, 
     const Call *call = kernel->call;
     for (int k = 0; k < call->numbers; k++) {
         const NumberArgument *a = &call->number[k];
-        if (!take_number(args[a->position], a->family, a->size, &s[k], kernel->weak[k],
+        if (!take_number(args[a->position], a->family, a->size, &s[k], kernel->flags[k],
                          who == DISPATCH))
             return 0;
     }
@@ -256,7 +256,7 @@ static void release(PyObject *self)
     Py_CLEAR(kernel->library);
     Py_CLEAR(kernel->trim);
     Py_CLEAR(kernel->watched);
-    PyMem_Free(kernel->weak);
+    PyMem_Free(kernel->flags);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -280,27 +280,28 @@ typedef struct {
     PyObject *type;
 } Module;
 
-/* make(address, ndarray, empty, large, dtypes, constants, weak, threads, fail, library, trim) -> a
+/* make(address, ndarray, empty, large, dtypes, constants, numbers, threads, fail, library, trim) -> a
    kernel: `address` is that of its library's `Call`, the rest what is needed from Python. */
 static PyObject *make(PyObject *self, PyObject *args)
 {
     PyTypeObject *type = (PyTypeObject *)((Module *)PyModule_GetState(self))->type;
-    PyObject *address, *ndarray, *empty, *large, *dtypes, *constants, *weak, *fail, *library, *trim;
+    PyObject *address, *ndarray, *empty, *large, *dtypes, *constants, *numbers, *fail;
+    PyObject *library, *trim;
     int threads;
     if (!PyArg_ParseTuple(args, "O!OOOO!O!O!iOOO", &PyLong_Type, &address, &ndarray, &empty, &large,
-                          &PyTuple_Type, &dtypes, &PyTuple_Type, &constants, &PyBytes_Type, &weak,
+                          &PyTuple_Type, &dtypes, &PyTuple_Type, &constants, &PyBytes_Type, &numbers,
                           &threads, &fail, &library, &trim))
         return NULL;
     const Call *call = PyLong_AsVoidPtr(address);
     if (call == NULL)
         return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "make: no address");
-    if (PyBytes_GET_SIZE(weak) != call->numbers || PyTuple_GET_SIZE(dtypes) != call->outputs
+    if (PyBytes_GET_SIZE(numbers) != call->numbers || PyTuple_GET_SIZE(dtypes) != call->outputs
         || PyTuple_GET_SIZE(constants) != call->constants)
         return PyErr_Format(PyExc_ValueError, "make: wrong lengths");
     char *flags = PyMem_Malloc((size_t)call->numbers + 1);
     if (flags == NULL)
         return PyErr_NoMemory();
-    memcpy(flags, PyBytes_AS_STRING(weak), (size_t)call->numbers);
+    memcpy(flags, PyBytes_AS_STRING(numbers), (size_t)call->numbers);
     Kernel *kernel = (Kernel *)type->tp_alloc(type, 0);
     if (kernel == NULL) {
         PyMem_Free(flags);
@@ -308,7 +309,7 @@ static PyObject *make(PyObject *self, PyObject *args)
     }
     *call->stop = (Stop){ &signalled, ask };
     kernel->call = call;
-    kernel->weak = flags;
+    kernel->flags = flags;
     kernel->threads = threads;
     kernel->forks = forks;
     kernel->ndarray = Py_NewRef(ndarray);

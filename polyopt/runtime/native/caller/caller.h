@@ -8,13 +8,14 @@
 #include "call.h"
 
 enum { WATCHED_DICTS = 8 };
+enum { WEAK = 1, DECLARED = 2 };    /* a number of Python's own type; of the type an annotation says */
 
 typedef struct {
     PyObject_HEAD
     const Call *call;
     PyObject *ndarray, *empty, *large, *dtypes, *constants, *fail, *library, *trim;
     PyObject *watched;    /* what captured values were, NULL: nothing to compare */
-    char *weak;           /* of each number: made for Python's own types */
+    char *flags;          /* of each number: WEAK, DECLARED */
     uint64_t versions[WATCHED_DICTS];
     int threads, forks;    /* `forks`: of the process the thread count was chosen in */
 } Kernel;
