@@ -149,6 +149,10 @@ def libc() -> str:
 
 def python_headers() -> Path | None:
     """Return the directory of `Python.h`, or None where it is not installed."""
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}{sys.abiflags}"
+    usual = Path(sys.base_prefix, "include", version)  # to ask `sysconfig` takes a millisecond
+    if os.access(usual / "Python.h", os.R_OK):
+        return usual
     directory = Path(sysconfig.get_path("include"))
     return directory if os.access(directory / "Python.h", os.R_OK) else None
 

@@ -9,7 +9,6 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -20,19 +19,20 @@ from polyopt.runtime.store import digest
 
 def package_stamp(package: Path) -> str:
     """Return a digest of the names, sizes and times of a package's files."""
-    facts = sorted(_files(str(package), ""))
+    facts: list[tuple[str, int, int]] = []
+    folders = [(str(package), "")]
+    while folders:
+        folder, prefix = folders.pop()
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                name = entry.name
+                if name.endswith((".py", ".c", ".h", ".so", ".pyd")):
+                    status = entry.stat()
+                    facts.append((prefix + name, status.st_size, status.st_mtime_ns))
+                elif name != "__pycache__" and entry.is_dir(follow_symlinks=False):
+                    folders.append((entry.path, f"{prefix}{name}/"))
+    facts.sort()
     return digest(json.dumps(facts).encode())
-
-
-def _files(directory: str, prefix: str) -> Iterator[tuple[str, int, int]]:
-    with os.scandir(directory) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                if entry.name != "__pycache__":
-                    yield from _files(entry.path, f"{prefix}{entry.name}/")
-            elif entry.name.endswith((".py", ".c", ".h", ".so", ".pyd")):
-                status = entry.stat()
-                yield f"{prefix}{entry.name}", status.st_size, status.st_mtime_ns
 
 
 @lru_cache(maxsize=1)

@@ -71,7 +71,8 @@ def process_for(
 
 
 def _texts() -> Texts:
-    return Texts("process", native_text(*_FILES), None, openmp=False, contract=False)
+    text = native_text(*_FILES)
+    return Texts("process", text, None, openmp=False, contract=False, quick=True)
 
 
 def _loaded(store: Store, compiler: Compiler, key: str, begun: Begun | None) -> int:

@@ -224,7 +224,7 @@ COMMON_FLAGS = (
 GCC_FLAGS = ("-fira-loop-pressure",)
 """gcc moves constants of loops around into registers, and then keeps sums of the innermost one in
 memory, where these need almost all; clang has no such option."""
-WRAPPER_FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-fno-strict-aliasing", "-w")
+WRAPPER_FLAGS = ("-std=gnu11", "-O1", "-fPIC", "-fno-strict-aliasing", "-w")
 
 
 def kernel_flags(
