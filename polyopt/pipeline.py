@@ -123,8 +123,7 @@ def _compile(
         schedules = stage("schedule", lambda: tuple(map(_source, settled.scops)))
         lowered = stage("lower", lambda: bounded_lower(schedules, settled))
     forms = stage("optimize", lambda: _forms(lowered, options, target))
-    simple = Simple(settled, options)
-    if simple.is_wanted:
+    if (simple := Simple(settled, options)).is_wanted:
         forms.append(Form("kernels without copies", simple.make))
     scheduled = len(forms)
     if options.schedule is None:
@@ -329,8 +328,8 @@ def with_mode(program: Program, options: Options) -> Program:
     program = schedule.reductions.reassociated(program, choices=is_c)
     program = schedule.float32_functions.with_float32_functions(program)
     rounds = options.fp is FpMode.FAST and not is_c
-    if is_c or not (rounds or any(a.dtype.is_half for scop in program.scops for a in scop.arrays)):
-        # matrix instructions multiply whole tiles
+    halves = any(array.dtype.is_half for scop in program.scops for array in scop.arrays)
+    if is_c or not (rounds or halves):  # matrix instructions multiply whole tiles
         program = schedule.masked_terms.with_masked_terms_left_out(program)
     program = schedule.deferred_divisions.with_deferred_divisions(program)
     if is_c:
