@@ -10,7 +10,17 @@ numbers have equal bits, zeros aside, and a NaN among the `x` is never chosen.
 from __future__ import annotations
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.expr import BinaryOp, Compare, CompareOp, Expr, Load, Select, Symbol, walk
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Expr,
+    Load,
+    Select,
+    Symbol,
+    walk,
+)
 from polyopt.ir.loops import Declare, For, SetLocal
 from polyopt.ir.names import symbols
 from polyopt.ir.types import DType
@@ -44,6 +54,34 @@ def extremum_of(loop: For) -> Extremum | None:
         return None
     assert isinstance(last.value, Select)
     return Extremum(symbol, op, last.value.then, before)
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """`target = target op fresh`, or where `is_choice` the extremum of both as a choice."""
+
+    op: BinaryOp
+    fresh: Expr
+    is_choice: bool
+
+    def of(self, target: Expr, fresh: Expr) -> Expr:
+        """Return the same update of `target` by `fresh`."""
+        if not self.is_choice:
+            return Binary(self.op, target, fresh, target.dtype)
+        beyond = CompareOp.GT if self.op is BinaryOp.MAX else CompareOp.LT
+        return Select(Compare(beyond, fresh, target), fresh, target, target.dtype)
+
+
+def update_by(value: Expr, target: Load | Symbol) -> Update | None:
+    """Return how `value` goes on from `target`, which its new part does not read; or None."""
+    match value:
+        case Binary(op=op, left=left, right=fresh) if left == target:
+            found = Update(op, fresh, False)
+        case Select(then=fresh) if (which := chosen(value, target)) is not None:
+            found = Update(which, fresh, True)
+        case _:
+            return None
+    return None if any(part == target for part in walk(found.fresh)) else found
 
 
 def chosen(value: Expr, target: Load | Symbol) -> BinaryOp | None:

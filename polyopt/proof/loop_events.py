@@ -13,7 +13,6 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass, field
 from polyopt.ir.expr import (
-    Binary,
     BinaryOp,
     Const,
     Expr,
@@ -26,6 +25,7 @@ from polyopt.ir.expr import (
     loads,
     walk,
 )
+from polyopt.ir.extremum import Update, chosen, update_by
 from polyopt.ir.scop import Access, AccessKind, Statement
 from polyopt.ir.types import DType
 from polyopt.proof.accesses import Copies, Unproven, own_element
@@ -180,7 +180,7 @@ class LoopReader:
         name = f"run:{run.number}"
         target = self.places.location(run, run.target)
         value = _constant(run.value)
-        joined = _join_of(run)
+        joined = self.join_of(run)
         is_copy = isinstance(run.value, Load | Symbol) and run.value.dtype is run.target.dtype
         if run.path.data:
             joined, is_copy, value = None, False, None
@@ -205,6 +205,24 @@ class LoopReader:
                     if isinstance(read, Load | Symbol):
                         place = self.places.location(run, read)
                         self.found.uses.append(Use(run, place, False, None))
+
+    def join_of(self, run: Run) -> tuple[BinaryOp, Expr] | None:
+        """Return operator and partial result of a join; choices join the results of choices alone.
+
+        Those of other extrema may be NaN, which choices pass over.
+        """
+        found = _join_of(run)
+        if found is None:
+            return None
+        update, part = found
+        same = [
+            s
+            for s in self.part.statements
+            if s.reduction is not None and s.reduction.op is update.op
+        ]
+        if update.is_choice and not all(chosen(s.value, s.target) is update.op for s in same):
+            return None
+        return update.op, part
 
     def single(self, run: Run, value: Expr) -> None:
         assert isinstance(value, Load | Symbol)
@@ -246,15 +264,15 @@ def _constant(value: Expr) -> Const | None:
             return None
 
 
-def _join_of(run: Run) -> tuple[BinaryOp, Expr] | None:
-    """Return operator and partial result of `x = x op partial`."""
-    value = run.value
-    if not isinstance(value, Binary) or value.op not in JOINING or value.left != run.target:
+def _join_of(run: Run) -> tuple[Update, Expr] | None:
+    """Return the update and the partial result of `x = x op partial`."""
+    update = update_by(run.value, run.target)
+    if update is None or update.op not in JOINING:
         return None
-    right = value.right
-    if not isinstance(right, Load | Symbol) or right == run.target:
+    part = update.fresh
+    if not isinstance(part, Load | Symbol) or part == run.target:
         return None
-    return (value.op, right) if right.dtype is value.dtype is run.target.dtype else None
+    return (update, part) if part.dtype is run.value.dtype is run.target.dtype else None
 
 
 JOINING = (

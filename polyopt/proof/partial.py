@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping
 import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Load, Symbol, VectorLoad, walk
+from polyopt.ir.expr import BinaryOp, Const, Expr, Iter, Load, Symbol, VectorLoad, walk
+from polyopt.ir.extremum import chosen, update_by
 from polyopt.ir.identity import identity, is_exact
 from polyopt.ir.loops import (
     CONCURRENT,
@@ -54,13 +55,17 @@ def mentioned(body: Body) -> Counter[str]:
 
 @dataclass(frozen=True, eq=False)
 class _Join:
-    """A loop that adds elements of `part`, those in `domain`, to `total` by `op`."""
+    """A loop that adds elements of `part`, those in `domain`, to `total` by `op`.
+
+    `is_choice`: as the extremum of choices, which passes over NaN.
+    """
 
     loop: For
     domain: isl.Set
     total: Load
     op: BinaryOp
     part: str
+    is_choice: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +126,11 @@ class _Undoing:
         if not (statement.is_reassociable or is_exact(rule.op, statement.target.dtype)):
             return False
         used = [p for p in walk(node.value) if isinstance(p, Load) and p.array == join.part]
-        is_own = used == [node.target] and node.target.dtype is join.total.dtype
+        is_choice = chosen(node.value, node.target) is rule.op
+        if join.is_choice and not is_choice:
+            return False
+        count = 2 if is_choice else 1
+        is_own = used == [node.target] * count and node.target.dtype is join.total.dtype
         depth = join.domain.dim(isl.dim_type.set)
         place = Iter(path.loops[depth - 1].iter)
         if not is_own or node.target.index != (place,):
@@ -142,15 +151,20 @@ def _joins(node: Node, path: Path) -> Iterator[_Join]:
                 Assign(
                     statement="",
                     target=Load() as total,
-                    value=Binary(op=op, left=left, right=Load(index=(Iter() as place,)) as part),
+                    value=value,
                 ),
             ),
-        ) if left == total and place.name == node.iter and part.dtype is total.dtype:
+        ) if (update := update_by(value, total)) is not None:
+            match update.fresh:
+                case Load(index=(Iter(name=node.iter) as place,)) as part:
+                    pass
+                case _:
+                    return
             inside = path.into(node, 0)
             parts = [p for i in total.index for p in walk(i)]
             is_fixed = not any(isinstance(p, Load | Symbol) or p == place for p in parts)
-            if is_fixed and not inside.data:
-                yield _Join(node, inside.domain, total, op, part.array)
+            if is_fixed and not inside.data and part.dtype is total.dtype:
+                yield _Join(node, inside.domain, total, update.op, part.array, update.is_choice)
         case _:
             pass
 

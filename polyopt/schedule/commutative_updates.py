@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.ir.expr import Binary, BinaryOp
+from polyopt.ir.expr import Binary, BinaryOp, Load
+from polyopt.ir.extremum import update_by
 from polyopt.ir.identity import is_exact
 from polyopt.ir.names import reads
 from polyopt.ir.scop import Access, Scop, Statement
@@ -55,9 +56,10 @@ def is_join(scop: Scop, dependence: Dependence) -> bool:
         return False
     statement = scop.statement(dependence.source)
     cell = statement.target
-    own = [a for a in statement.reads if a.array == cell.array]
-    is_update = _joins_parts(statement) and [a.index for a in own] == [cell.index]
-    return is_update and dependence.array == cell.array
+    own = {a.index for a in statement.reads if a.array == cell.array}
+    is_update = isinstance(cell, Load) and update_by(statement.value, cell) is not None
+    is_join = _joins_parts(statement) and is_update and own == {cell.index}
+    return is_join and dependence.array == cell.array
 
 
 def _joins_parts(statement: Statement) -> bool:

@@ -15,7 +15,8 @@ import islpy as isl
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import IllegalSchedule, ScheduleError
 from polyopt.ir.affine import coalesced, index_box, index_map, set_space
-from polyopt.ir.expr import Binary, Const, Iter, Load
+from polyopt.ir.expr import Const, Iter, Load
+from polyopt.ir.extremum import Update, chosen
 from polyopt.ir.identity import identity, is_exact
 from polyopt.ir.names import fresh_name
 from polyopt.ir.scop import Origin, Reduction, Scop, Statement
@@ -44,6 +45,7 @@ class Rfactor(DataStep, Written):
     """Split the reduction `statement` over `loop` (Suriana, Adams, Kamil, "Parallel associative
     reductions in Halide", 2017).
 
+    Extrema that are written as choices, such as `max(top, x)`, have choices of partial results.
     The partial results are called `c_part`; after the step no iteration of the loop needs another.
     """
 
@@ -106,8 +108,9 @@ class Rfactor(DataStep, Written):
             )
         if not statement.write.exact:
             raise self._refused("its target is found while the kernel runs", statement)
-        own = [a for a in statement.reads if a.array == statement.target.array]
-        if len(own) != 1 or own[0].index != statement.target.index:
+        own = [a.index for a in statement.reads if a.array == statement.target.array]
+        count = 2 if chosen(statement.value, statement.target) is op else 1
+        if own != [statement.target.index] * count:
             raise self._refused(f"it reads {statement.target.array} elsewhere, too", statement)
         return statement, start
 
@@ -202,7 +205,9 @@ def _combination(local: Local, name: str, reduction: Statement, wish: str) -> St
     assert reduction.reduction is not None
     target = made.value
     assert isinstance(target, Load)
-    value = Binary(reduction.reduction.op, target, made.target, target.dtype)
+    assert isinstance(reduction.target, Load)
+    is_choice = chosen(reduction.value, reduction.target) is not None
+    value = Update(reduction.reduction.op, made.target, is_choice).of(target, made.target)
     text = f"{show(target)} = {show(value)}"
     rule = Reduction(reduction.reduction.op, False)
     return replace(made, target=target, value=value, text=text, reduction=rule)

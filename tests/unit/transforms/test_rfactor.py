@@ -5,18 +5,31 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import polyopt as po
+from polyopt.dataclass import replace
+from polyopt.emit.lower import lower
 from polyopt.errors import IllegalSchedule
-from polyopt.ir.expr import BinaryOp
+from polyopt.frontend import build, infer_types
+from polyopt.ir.expr import Binary, BinaryOp
+from polyopt.ir.extremum import Update
 from polyopt.ir.identity import identity, is_exact
+from polyopt.ir.loops import Assign
+from polyopt.ir.nodes import map_inner
 from polyopt.ir.types import DType, Kind
+from polyopt.pipeline import with_mode
+from polyopt.proof import certify
 from polyopt.schedule import source_schedule
-from polyopt.transforms import Interchange, Parallelize, Rfactor, Tile
+from polyopt.targets import FpMode, Options
+from polyopt.transforms import Interchange, Parallelize, Rfactor, Tile, parse_schedule
 from tests import scops
 from tests.checks import assert_computes, assert_round_trip, story
 from tests.dtypes import DTYPES
 from tests.reading import read
 from tests.unit.transforms import data_programs
 from tests.unit.transforms.refusing import refused
+
+# ruff: noqa: F821, UP037 - sizes are named by strings
+INF, NAN = np.inf, np.nan
 
 
 def test_golden(golden):
@@ -112,3 +125,56 @@ def test_refusals():
     assert refused(scop, Rfactor("S1", "q"))[0] == "PO0301"
     assert refused(data_programs.histogram(), Rfactor("S0", "L1"))[0] == "PO0333"
     assert refused(scops.ordered_gemm(), Rfactor("S1", "k"))[0] == "PO0333"
+
+
+# -- extrema that are written as choices, which pass over NaN
+
+
+def chosen_rows(x: po.f32["N,M"], top: po.f32["N"]):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            if x[i, j] > top[i]:
+                top[i] = x[i, j]
+
+
+def greatest_rows(x: po.f32["N,M"], top: po.f32["N"]):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            top[i] = np.maximum(top[i], x[i, j])
+
+
+SPLIT = "deal(j, 4); rfactor(S0, L0[1])"
+
+
+def split(function):
+    program = with_mode(build(function, infer_types(function)), Options(fp=FpMode.REASSOCIATE))
+    return program, parse_schedule(source_schedule(program.scop), SPLIT)
+
+
+@pytest.mark.toolchain
+def test_a_choice_of_partial_results_is_a_choice():
+    rows = [[1, NAN, 3, -2, 5], [NAN, NAN, NAN, NAN, NAN], [-INF, NAN, -4, -INF, -5]]
+    x = np.array([*rows, rows[0]], np.float32)
+    start = np.array([2, -INF, -INF, NAN], np.float32)
+    found, wanted = start.copy(), start.copy()
+    po.kernel(fp="reassociate", schedule=SPLIT)(chosen_rows)(x, found)
+    chosen_rows(x, wanted)
+    np.testing.assert_array_equal(found, wanted)
+    assert np.isnan(wanted).sum() == 1
+
+
+def as_choice(node):
+    """Join partial results by a choice instead of a maximum."""
+    if isinstance(node, Assign) and not node.statement and isinstance(node.value, Binary):
+        value = Update(BinaryOp.MAX, node.value.right, True).of(node.target, node.value.right)
+        return replace(node, value=value)
+    return map_inner(node, as_choice)
+
+
+def test_a_choice_that_drops_nan_is_refused():
+    program, schedule = split(greatest_rows)
+    loops = lower((schedule,), program)
+    assert certify(program, loops).is_proven
+    changed = replace(loops, body=tuple(map(as_choice, loops.body)))
+    assert changed != loops
+    assert not certify(program, changed).is_proven
