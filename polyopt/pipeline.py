@@ -325,7 +325,7 @@ def with_mode(program: Program, options: Options) -> Program:
     if options.fp is FpMode.STRICT:
         return program
     is_c = options.target.is_host
-    program = schedule.reductions.reassociated(program, choices=is_c)
+    program = schedule.reductions.reassociated(program, choices=True)
     program = schedule.float32_functions.with_float32_functions(program)
     rounds = options.fp is FpMode.FAST and not is_c
     halves = any(array.dtype.is_half for scop in program.scops for array in scop.arrays)

@@ -13,7 +13,6 @@ from polyopt import proof
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.array import Array
 from polyopt.ir.expr import (
-    Binary,
     BinaryOp,
     Expr,
     Iter,
@@ -24,6 +23,7 @@ from polyopt.ir.expr import (
     loads,
     walk,
 )
+from polyopt.ir.extremum import update_by
 from polyopt.ir.identity import NoUpdate, update_of
 from polyopt.ir.loops import (
     AllocateArray,
@@ -299,17 +299,17 @@ class _BlockCheck:
             case (
                 Assign(
                     target=Load() as target,
-                    value=Binary(op=op, left=left, right=value),
+                    value=value,
                     is_async=False,
                 ),
-            ):
+            ) if (update := update_by(value, target)) is not None:
                 names = iterators(*target.index)
-                is_update = left == target and target.dtype is left.dtype is value.dtype
-                own = [part.array for part in loads(value)]
-                combined = loop.reductions == ((op, Symbol(target.array, target.dtype)),)
+                is_update = target.dtype is value.dtype is update.fresh.dtype
+                own = [part.array for part in loads(update.fresh)]
+                combined = loop.reductions == ((update.op, Symbol(target.array, target.dtype)),)
                 if not (is_update and combined) or loop.iter in names or target.array in own:
                     raise self.wrong(subject, "threads do more than combine into one element")
-                if op not in COMBINING or target.dtype.size not in (4, 8):
+                if update.op not in COMBINING or target.dtype.size not in (4, 8):
                     raise self.wrong(subject, "threads cannot pass such values on")
                 if target.dtype.kind is Kind.COMPLEX or any(loads(part) for part in target.index):
                     raise self.wrong(subject, "threads cannot pass such values on")

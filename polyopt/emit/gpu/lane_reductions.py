@@ -11,7 +11,8 @@ from polyopt.emit.gpu.distribution import in_order
 from polyopt.emit.gpu.nests import Unbounded, extent, thread_nest
 from polyopt.emit.gpu.threads import fresh
 from polyopt.emit.regions import expressions, written_arrays
-from polyopt.ir.expr import Binary, BinaryOp, Load, Symbol, integer, loads
+from polyopt.ir.expr import Load, Symbol, integer, loads
+from polyopt.ir.extremum import Update, update_by
 from polyopt.ir.identity import identity
 from polyopt.ir.loops import Assign, Body, For, If, LoopKind, Node
 from polyopt.ir.names import has_iterator, reads
@@ -36,9 +37,9 @@ def _across_lanes(node: Node) -> Node:
     update = reduction_of(node.body)
     if update is None or not _has_lanes(node) or _depends(update, node.iter):
         return replace(node, kind=LoopKind.SEQUENTIAL)
-    target, op = update
+    target, by = update
     local = Symbol(target.array, target.dtype)
-    return replace(node, kind=LoopKind.THREAD).annotated(reductions=((op, local),))
+    return replace(node, kind=LoopKind.THREAD).annotated(reductions=((by.op, local),))
 
 
 def _has_lanes(loop: For) -> bool:
@@ -49,25 +50,27 @@ def _has_lanes(loop: For) -> bool:
     return loop.step == 1 and 1 < size <= WARP and size & (size - 1) == 0
 
 
-def _depends(update: tuple[Load, BinaryOp], name: str) -> bool:
+def _depends(update: tuple[Load, Update], name: str) -> bool:
     target, _ = update
     return any(has_iterator(e, (name,)) for e in target.index)
 
 
-def reduction_of(body: Body) -> tuple[Load, BinaryOp] | None:
-    """Return target and operator where `body` is `target = target op value`, or None.
+def reduction_of(body: Body) -> tuple[Load, Update] | None:
+    """Return the target and its update where `body` is `target = target op value`, or None.
 
     Conditions around it do not depend on data.
     """
     match body:
         case (If(condition=condition, then=then, otherwise=()),) if not loads(condition):
             return reduction_of(then)
-        case (Assign(target=Load() as target, value=Binary(op=op, left=left, right=right)),):
-            kept = left == target and target.dtype is left.dtype is right.dtype
-            is_own = target.array in reads(right)
+        case (Assign(target=Load() as target, value=value),):
+            update = update_by(value, target)
+            if update is None or update.fresh.dtype is not target.dtype:
+                return None
+            is_own = target.array in reads(update.fresh)
             fits = target.dtype.size in PASSED and target.dtype.kind is not Kind.COMPLEX
-            if kept and fits and not is_own and identity(op, target.dtype) is not None:
-                return target, op
+            if fits and not is_own and identity(update.op, target.dtype) is not None:
+                return target, update
             return None
         case _:
             return None

@@ -18,13 +18,15 @@ from polyopt.emit.gpu.lane_reductions import WARP, reduction_of
 from polyopt.emit.gpu.nests import ThreadNest
 from polyopt.emit.gpu.thread_iterators import DistributedNest
 from polyopt.ir.array import Array, Role
-from polyopt.ir.expr import Binary, BinaryOp, Expr, Load, Symbol, integer
+from polyopt.ir.expr import BinaryOp, Expr, Load, Symbol, integer
+from polyopt.ir.extremum import Update
 from polyopt.ir.identity import identity
-from polyopt.ir.loops import Assign, Body, If, Scope
+from polyopt.ir.loops import Body, If, Scope
 from polyopt.ir.names import has_iterator
 from polyopt.ir.types import DType
 
 _OTHERS = ("other", "more")
+_ANY = Update(BinaryOp.OR, integer(0), False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +44,10 @@ class ReductionPrinter:
         """Return the statements."""
         found = reduction_of(self.nest.body)
         assert found is not None
-        target, op = found
-        tests, value = _update(self.nest.body)
-        neutral = identity(op, target.dtype)
+        target, by = found
+        value = by.fresh
+        tests = _tests(self.nest.body)
+        neutral = identity(by.op, target.dtype)
         assert neutral is not None
         printer = self.distributed.printer
         kind = self.declarations.dialect.type_name(target.dtype)
@@ -55,16 +58,16 @@ class ReductionPrinter:
         lines: list[Code] = [Line(f"{kind} {mine} = {printer.text(start)};")]
         if is_there:
             lines.append(Branch(is_there[0], [Line(f"{mine} = {printer.text(value)};")], []))
-        passed = {mine: (target.dtype, op)}
+        passed = {mine: (target.dtype, by)}
         if any(self.differs(test) for test in tests):
             flag = self.declarations.dialect.type_name(DType.INT32)
             lines.append(Line(f"{flag} {has} = {is_there[0]};"))
-            passed[has] = (DType.INT32, BinaryOp.OR)
+            passed[has] = (DType.INT32, _ANY)
             is_there = [has]
         lines += (
             self.shuffled(passed) if self.declarations.dialect.shuffle else self.exchanged(passed)
         )
-        update = self.update(target, Binary(op, target, Symbol(mine, target.dtype), target.dtype))
+        update = self.update(target, by.of(target, Symbol(mine, target.dtype)))
         lines.append(Branch(" && ".join([self.is_first, *is_there]), [Line(update)], []))
         return lines
 
@@ -86,15 +89,16 @@ class ReductionPrinter:
     def names(self, *wishes: str) -> list[str]:
         return [self.declarations.local(wish, self.scope) for wish in wishes]
 
-    def shuffled(self, passed: dict[str, tuple[DType, BinaryOp]]) -> list[Code]:
+    def shuffled(self, passed: dict[str, tuple[DType, Update]]) -> list[Code]:
         """Return what leaves with the first thread what all have.
 
         That is an instruction where a whole warp combines and there is one, or a tree of shuffles.
         """
         at_once = {
             name: function
-            for name, (dtype, op) in passed.items()
-            if self.width == WARP and (function := self.declarations.dialect.warp.get((op, dtype)))
+            for name, (dtype, by) in passed.items()
+            if self.width == WARP
+            and (function := self.declarations.dialect.warp.get((by.op, dtype)))
         }
         lines: list[Code] = [
             Line(f"{name} = {function.call(name, passed[name][0])};")
@@ -103,7 +107,7 @@ class ReductionPrinter:
         passed = {name: passed[name] for name in passed if name not in at_once}
         return [*lines, *self.tree(passed)] if passed else lines
 
-    def tree(self, passed: dict[str, tuple[DType, BinaryOp]]) -> list[Code]:
+    def tree(self, passed: dict[str, tuple[DType, Update]]) -> list[Code]:
         """Return a tree of shuffles."""
         (by,) = self.names("by")
         steps: list[Code] = []
@@ -113,7 +117,7 @@ class ReductionPrinter:
         head = f"for (int {by} = {self.width // 2}; {by} > 0; {by} /= 2)"
         return [Pragma("unroll"), Compound(head, steps)]
 
-    def exchanged(self, passed: dict[str, tuple[DType, BinaryOp]]) -> list[Code]:
+    def exchanged(self, passed: dict[str, tuple[DType, Update]]) -> list[Code]:
         """Return an exchange through shared memory, where the first thread reads what all have."""
         thread = self.declarations.thread
         (count,) = self.names("k")
@@ -121,33 +125,30 @@ class ReductionPrinter:
         writes: list[Code] = []
         reads: list[Code] = []
         for other, name in zip(_OTHERS, passed, strict=False):
-            dtype, op = passed[name]
+            dtype, by = passed[name]
             key = other, dtype
             if key not in self.declarations.passed:
                 self.declarations.passed[key] = self.declarations.fresh("passed")
             array = Array(self.declarations.passed[key], dtype, (integer(self.threads),), Role.TEMP)
             place = self.declarations.share(array, array.name)
             writes.append(Line(f"{place}[{thread}] = {name};"))
-            reads += self.joined(name, other, f"{place}[{thread} + {count}]", dtype, op)
+            reads += self.joined(name, other, f"{place}[{thread} + {count}]", dtype, by)
         head = f"for (int {count} = 1; {count} < {self.width}; {count}++)"
         return [*writes, wait, Branch(self.is_first, [Compound(head, reads)], []), wait]
 
-    def joined(self, name: str, wish: str, text: str, dtype: DType, op: BinaryOp) -> list[Code]:
+    def joined(self, name: str, wish: str, text: str, dtype: DType, by: Update) -> list[Code]:
         """Return statements that combine a value with another, which `text` computes."""
         (other,) = self.names(wish)
-        whole = Binary(op, Symbol(name, dtype), Symbol(other, dtype), dtype)
+        whole = by.of(Symbol(name, dtype), Symbol(other, dtype))
         kind = self.declarations.dialect.type_name(dtype)
         line = f"{name} = {self.distributed.printer.text(whole)};"
         return [Line(f"const {kind} {other} = {text};"), Line(line)]
 
 
-def _update(body: Body) -> tuple[tuple[Expr, ...], Expr]:
-    """Return the conditions around an update, and the value that it adds."""
+def _tests(body: Body) -> tuple[Expr, ...]:
+    """Return the conditions around an update."""
     match body:
         case (If(condition=condition, then=then),):
-            tests, value = _update(then)
-            return (condition, *tests), value
-        case (Assign(value=Binary(right=right)),):
-            return (), right
+            return (condition, *_tests(then))
         case _:
-            raise AssertionError("threads combine in one assignment")
+            return ()

@@ -12,17 +12,26 @@ import pytest
 
 import polyopt as po
 import polyopt.emulator
+from polyopt.dataclass import replace
+from polyopt.emit.gpu import device_loops
+from polyopt.emit.lower import lower
 from polyopt.emulator import DeviceFault, EmulatedProvider
 from polyopt.errors import IllegalSchedule
 from polyopt.frontend import build
 from polyopt.frontend.syntax.type_inference import infer_types
 from polyopt.hosting.devices import provider_for
-from polyopt.ir.loops import LoopKind
+from polyopt.ir.expr import Binary, BinaryOp, Load
+from polyopt.ir.extremum import Update
+from polyopt.ir.loops import Assign, LoopKind, Node
+from polyopt.ir.nodes import map_inner
 from polyopt.ir.scop import Scop
+from polyopt.pipeline import with_mode
+from polyopt.proof import certify
 from polyopt.runtime.device.provider import Log, Module, no_log
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
+from polyopt.targets import FpMode, Options
 from polyopt.transforms import Combine, Grid, Recompute, Tile, parse_steps
 from tests.checks import assert_computes, assert_round_trip
 from tests.texts import bare
@@ -202,3 +211,72 @@ def test_faults_are_seen(old: str, new: str, monkeypatch: pytest.MonkeyPatch) ->
         call(x, np.empty(2, np.float32))
     provider_for.cache_clear()
     assert any(finding.kind.is_race == (new == "") for finding in caught.value.findings)
+
+
+# -- loops that choose the largest element
+
+
+def softmax_loops(x: po.f32["N,M"], out: po.f32["N,M"]):
+    for i in range(x.shape[0]):
+        top = x[i, 0]
+        for j in range(1, x.shape[1]):
+            top = max(top, x[i, j])
+        total = np.float32(0)
+        for j in range(x.shape[1]):
+            out[i, j] = np.exp(x[i, j] - top)
+            total += out[i, j]
+        for j in range(x.shape[1]):
+            out[i, j] /= total
+
+
+def softmax_of_maxima(x: po.f32["N,M"], out: po.f32["N,M"]):
+    for i in range(x.shape[0]):
+        top = x[i, 0]
+        for j in range(1, x.shape[1]):
+            top = np.maximum(top, x[i, j])
+        total = np.float32(0)
+        for j in range(x.shape[1]):
+            out[i, j] = np.exp(x[i, j] - top)
+            total += out[i, j]
+        for j in range(x.shape[1]):
+            out[i, j] /= total
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("width", [1, 2, 31, 130])
+def test_choices_of_the_largest_are_combined(width: int) -> None:
+    kernel = po.kernel(target="cuda", device="emulated", fp="reassociate")(softmax_loops)
+    x = np.random.default_rng(width).standard_normal((6, width)).astype(np.float32)
+    x[1, -1], x[2, 0], x[3, :], x[4, width // 2] = np.nan, np.nan, -np.inf, np.inf
+    found, wanted = np.empty_like(x), np.empty_like(x)
+    made = kernel.compile(x, found)
+    assert made.source.count("__global__") == 1
+    made(x, found)
+    with np.errstate(invalid="ignore"):
+        softmax_loops(x, wanted)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-7)
+
+
+def by_choice(node: Node) -> Node:
+    """Join partial maxima by choices, which pass over NaN."""
+    match node:
+        case Assign(statement="", target=Load() as target, value=Binary(op=BinaryOp.MAX) as value):
+            update = Update(BinaryOp.MAX, value.right, is_choice=True)
+            return replace(node, value=update.of(target, value.right))
+        case _:
+            return map_inner(node, by_choice)
+
+
+@pytest.mark.parametrize(
+    ("program", "is_proven"), [(softmax_loops, True), (softmax_of_maxima, False)]
+)
+def test_partial_maxima_are_not_joined_by_choices(
+    program: Callable[..., Any], is_proven: bool
+) -> None:
+    found = with_mode(build(program, infer_types(program)), Options(fp=FpMode.REASSOCIATE))
+    schedule = auto_schedule_gpu(found.scop, GpuModel())
+    loops = device_loops(lower((schedule,), found))
+    assert certify(found, loops).is_proven
+    changed = replace(loops, body=tuple(map(by_choice, loops.body)))
+    assert (changed == loops) is is_proven
+    assert certify(found, changed).is_proven is is_proven
