@@ -112,7 +112,7 @@ def _with_starts(
         cell = node.value if isinstance(node, Declare) and not node.statement else None
         if isinstance(node, Declare) and _is_of(cell, array):
             assert isinstance(cell, Load | VectorLoad)
-            if not _is_moved(cell, around):
+            if not _is_moved(cell, around, iterators(first)):
                 return None
             held[node.name] = cell
             waiting.append(start.of(node, cell))
@@ -143,11 +143,15 @@ def _is_of(part: Expr | None, array: str) -> bool:
     return isinstance(part, Load | VectorLoad) and part.array == array
 
 
-def _is_moved(cell: Load | VectorLoad, around: tuple[For | If, ...]) -> bool:
+def _is_moved(
+    cell: Load | VectorLoad, around: tuple[For | If, ...], blocks: frozenset[str]
+) -> bool:
     """Tell whether each of the loops moves the element: it is in a subscript, in the bounds of a
-    loop that is, or in a condition.
+    loop that is, or in a condition; and whether the loop over blocks of terms does not.
     """
     known = {name for index in cell.index for name in iterators(index)}
+    if known & blocks:
+        return False
     for node in reversed(around):
         if isinstance(node, If):
             known |= iterators(node.condition)
