@@ -4,7 +4,7 @@ In: `for it: for k: for i (UNROLL): for j (VECTOR): …` where an operand depend
 `for it: for jt: for k: …` where it depends on jt as well.
 Out: the same loops reading the operand from a local `panel[k][j]`, of at most an L1, or
 `panel[jt][k][j]`, of at most an L2, filled before loop `it`; later nests read the latter, too.
-Where `it` has no iterations, nothing is packed: the later nests read the operand itself.  An
+Where `it` has few iterations, nothing is packed: all nests read the operand itself.  An
 operand whose elements are not side by side along j is packed for them in any case, with the columns
 that full panels leave over, since without a panel they would have no vectors.
 An operand is an element or an expression of elements and scalars, as `alpha * B[k, j]`.
@@ -64,19 +64,32 @@ from polyopt.ir.scop import Array, Role
 from polyopt.ir.types import DType
 from polyopt.machine import Machine
 
+MANY = 9
+"""Tiles for which panels pay whose elements are in the second cache in any case."""
+
 
 def pack_operands(fn: LoopFunction, machine: Machine) -> LoopFunction:
     """Return `fn` with shared operands of register tiles packed into panels."""
-    taken = {array.name for array in fn.arrays} | set(fn.params)
+    arrays = {array.name: array for array in fn.arrays}
+    scope = _Scope(set(arrays) | set(fn.params), arrays, machine)
 
-    return replace(fn, body=_inside(fn.body, (), taken, machine))
+    return replace(fn, body=_inside(fn.body, (), scope))
 
 
-def _inside(body: Body, around: tuple[For, ...], taken: set[str], machine: Machine) -> Body:
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """The names that are taken, the function's arrays, the machine."""
+
+    taken: set[str]
+    arrays: Mapping[str, Array]
+    machine: Machine
+
+
+def _inside(body: Body, around: tuple[For, ...], scope: _Scope) -> Body:
     """Return `body`, which the loops `around` are around, with operands packed.
 
-    What comes behind the first nest with panels is there twice: too few rows for a tile read each
-    element too few times to pay for the panels.
+    The first nest with panels and what comes behind it are there twice: few rows read each element
+    too few times to pay for the panels.
     """
     found: list[Node] = []
     kept: list[_Packed] = []
@@ -89,38 +102,52 @@ def _inside(body: Body, around: tuple[For, ...], taken: set[str], machine: Machi
                 alone.pop(packed.array.name, None)
         kept = [packed for packed in kept if packed.stays(node)]
         nest = register_nest(node)
-        packs = _packs(nest, around, taken, machine) if nest is not None else []
+        packs = _packs(nest, around, scope) if nest is not None else []
         packs = [packed.with_last(body[number + 1 :]) for packed in packs]
         if nest is not None and (packs or nest.block is None):
-            starts.append(_Start(len(found), nest, packs, body[number + 1 :]))
+            starts.append(_Start(len(found), nest, packs, body[number:]))
             for packed in packs:
                 found += packed.filled()
                 if packed.condition is None:
                     alone[packed.array.name] = len(found) - 1, nest
             for packed in packs:
                 node = changed(node, partial(_exchanged, packed.load, packed.cell))
-            found.append(_with_factors(node, taken, machine))
+            found.append(_with_factors(node, scope))
             kept += (p for p in packs if nest.block is not None and p.condition is None)
             continue
         inner = (*around, node) if isinstance(node, For) else around
-        found.append(map_bodies(node, _inside, inner, taken, machine))
+        found.append(map_bodies(node, _inside, inner, scope))
     for place, nest in alone.values():
         found[place] = If(_has_tiles(nest), (found[place],))
     first = next((s for s in starts if s.is_shared(alone)), None)
     if first is None or trip_count(first.nest.tiles):
         return tuple(found)
-    plain = _inside(first.rest, around, taken, machine)
-    return (*found[: first.place], If(_has_tiles(first.nest), tuple(found[first.place :]), plain))
+    plain = (first.again[0], *_inside(first.again[1:], around, scope))
+    return (*found[: first.place], If(first.pays(scope), tuple(found[first.place :]), plain))
 
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """Where a nest's panels are filled, and what comes behind the nest."""
+    """Where a nest's panels are filled; the nest as it was, and what comes behind it."""
 
     place: int
     nest: RegisterTile
     packs: list[_Packed]
-    rest: Body
+    again: Body
+
+    def pays(self, scope: _Scope) -> Expr:
+        """Return whether there are so many tiles that panels pay.
+
+        Rows of the operand that are so long that its block does not fit the second cache as it lies
+        pay for any tiles, short ones for `MANY`.  A linear inequality is quick to prove.
+        """
+        rows = {packed.row_of(scope.arrays) for packed in self.packs}
+        row, depth = rows.pop(), extent_of(self.nest.depth)
+        if rows or row is None or depth is None:
+            return _has_tiles(self.nest)
+        fits = scope.machine.l2 // (depth.size * max(p.load.dtype.size for p in self.packs))
+        tiles = mul(integer(fits // MANY), sub(self.nest.tiles.upper, self.nest.tiles.lower))
+        return Compare(CompareOp.GT, add(tiles, row), integer(fits))
 
     def is_shared(self, alone: Mapping[str, object]) -> bool:
         """Tell whether other nests read panels, too: those that are not in `alone`."""
@@ -128,15 +155,15 @@ class _Start:
         return bool(kept) and all(p.last is None for p in kept)
 
 
-def _with_factors(node: Node, taken: set[str], machine: Machine) -> Node:
+def _with_factors(node: Node, scope: _Scope) -> Node:
     """Return a nest with what its rows are multiplied by computed once for all columns."""
     nest = register_nest(node)
     if nest is None:
         return node
-    found = factors(nest, _names("factor", taken), machine)
+    found = factors(nest, _names("factor", scope.taken), scope.machine)
     inside = nest.tiles.body
     for factor in found:
-        taken.add(factor.cell.array)
+        scope.taken.add(factor.cell.array)
         inside = tuple(changed(n, partial(_exchanged, factor.value, factor.cell)) for n in inside)
     return replace(nest.tiles, body=(*(n for f in found for n in f.filled), *inside))
 
@@ -161,6 +188,15 @@ class _Packed:
     def arrays(self) -> frozenset[str]:
         """Return the arrays that the operand is made of."""
         return reads(self.load)
+
+    def row_of(self, arrays: Mapping[str, Array]) -> Expr | None:
+        """Return how many elements the terms of a column are apart, where that is known."""
+        found = [
+            arrays[load.array].shape[-1]
+            for load in loads(self.load)
+            if load.array in arrays and len(load.index) > 1
+        ]
+        return found[0] if len(found) == 1 else None
 
     def filled(self) -> Body:
         """Return the array and the loops that fill it: rows of the operand one after another, or
@@ -298,10 +334,9 @@ class _Packed:
         )
 
 
-def _packs(
-    nest: RegisterTile, around: tuple[For, ...], taken: set[str], machine: Machine
-) -> list[_Packed]:
-    """Return the operands of a nest that are packed; their arrays get names not in `taken`."""
+def _packs(nest: RegisterTile, around: tuple[For, ...], scope: _Scope) -> list[_Packed]:
+    """Return the operands of a nest that are packed."""
+    taken, machine = scope.taken, scope.machine
     inner = {nest.tiles.iter, nest.rows.iter}
     bounds = [bound for loop in nest.panel for bound in (loop.lower, loop.upper)]
     if any(has_iterator(bound, inner) or loads(bound) for bound in bounds):

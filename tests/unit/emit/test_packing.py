@@ -7,6 +7,7 @@ import pytest
 
 from polyopt.emit.passes.packing import pack_operands
 from polyopt.ir.expr import Binary, BinaryOp, Const
+from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import Assign, LoopKind, show_body
 from polyopt.ir.types import DType
 from polyopt.machine import Machine
@@ -57,15 +58,22 @@ def test_later_nests_reuse_packed_blocks(between, reads):
 
 
 @pytest.mark.parametrize("tiles", [0, 1, 2])
-def test_without_a_tile_of_rows_nothing_is_packed(tiles):
+@pytest.mark.parametrize(("l2", "least"), [(8 * 48 * 90, 9), (8 * 48 // 2, 0)])
+def test_for_few_tiles_of_rows_nothing_is_packed(tiles, l2, least):
+    """For one tile, where the rows of the operand do not fit the second cache."""
     fn = product(tiles="N")
-    packed = pack_operands(fn, Machine())
+    packed = pack_operands(fn, Machine(l1=1 << 10, l2=l2))
     (choice,) = packed.body
     sums = [
         [line for line in show_body(body) if line.strip().startswith("C[")]
         for body in (choice.then, choice.otherwise)
     ]
-    assert [["B_panel[" in line for line in part] for part in sums] == [[True, True], [False]]
+    assert [["B_panel[" in line for line in part] for part in sums] == [
+        [True, True],
+        [False, False],
+    ]
+    counts = [count for count in range(20) if evaluate(choice.condition, {"N": count})]
+    assert counts == list(range(least, 20))
     arrays = data(fn, {"N": tiles})
     expected = interpret(fn, arrays, {"N": tiles})
     for name, value in interpret(packed, arrays, {"N": tiles}).items():
