@@ -309,17 +309,24 @@ MUTANTS = (
         "a `while` tests what held before the iteration",
         reads.counted,
         edit(
-            loops.read_while,
-            (
-                "            frame.reader.block(b, frame, node.body)\n            again",
-                " " * 12 + "again",
-            ),
+            loops._read_turn,
+            ("        frame.reader.block(b, frame, node.body)\n        if", "        if"),
             (
                 "again.expr if isinstance(again, Number) else FALSE)",
                 "again.expr if isinstance(again, Number) else FALSE)\n"
-                "            frame.reader.block(b, frame, node.body)",
+                "        frame.reader.block(b, frame, node.body)",
             ),
         ),
+    ),
+    mutant(
+        "a group of iterations runs on behind the end of its loop",
+        reads.exchanged_until,
+        edit(loops._read_turn, ("TRUE if number == 0 else going", "TRUE")),
+    ),
+    mutant(
+        "arrays that change places are those of another iteration after the loop",
+        reads.exchanged_until,
+        edit(loops._read_turn, ("(number + 1) % period", "number")),
     ),
     mutant(
         "`break` does not end the loop",

@@ -98,6 +98,15 @@ def counted(x: po.i64["N"]):
     x[:] = x + k
 
 
+def exchanged_until(x: po.i64["N"], y: po.i64["N"]):
+    k = 0
+    while k * k < len(x):
+        y[:] = x + 1
+        x, y = y, x
+        k += 1
+    return x - 2 * y
+
+
 def first_large(x: po.i64["N"]):
     found = -1
     for i in range(len(x)):

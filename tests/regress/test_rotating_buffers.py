@@ -148,6 +148,119 @@ def test_rotation_equals_python(function, arrays, trips) -> None:
     agree(function, *(given.standard_normal(8) for _ in range(arrays)), trips)
 
 
+def until_small(a, b, n):
+    turns, change = 0, 1.0
+    while change > 1e-9 and turns < n:
+        change = 0.0
+        for i in range(1, a.shape[0] - 1):
+            b[i] = 0.5 * (a[i - 1] + a[i + 1])
+            change = max(change, abs(b[i] - a[i]))
+        a, b = b, a
+        turns += 1
+    return turns, change, a, a - 2 * b
+
+
+def three_in_turn(a, b, c, n):
+    k = 0
+    while k < n:
+        c[1:] = a[:-1] + 0.5 * b[1:]
+        if c[2] > 1:
+            c[2] -= 1
+            k += 1
+        a, b, c = c, a, b
+        k += 1
+    return b - c
+
+
+def left_after_the_exchange(a, b, n):
+    k = 0
+    for k in range(n):
+        b[1:-1] = 0.5 * (a[:-2] + a[2:]) + k
+        a, b = b, a
+        if a[3] > b[4]:
+            break
+    return k, a
+
+
+def returned_from_within(a, b, n):
+    for k in range(n):
+        b[1:] = a[:-1] - k
+        a, b = b, a
+        if a[3] < -2:
+            return a - 2 * b
+    return b
+
+
+def local_in_a_loop(a, b, n):
+    for t in range(n):
+        c, d = a.copy(), b.copy()
+        k = 0
+        while k < t:
+            d[1:] = c[:-1] * 0.5 + t
+            c, d = d, c
+            k += 1
+        a[:] = c
+    return a
+
+
+def merged_upwards(a, b, n):
+    width = 1
+    while width < a.shape[0]:
+        for low in range(0, a.shape[0], 2 * width):
+            i, j = low, min(low + width, a.shape[0])
+            for k in range(low, min(low + 2 * width, a.shape[0])):
+                if i < low + width and (j >= min(low + 2 * width, a.shape[0]) or a[i] <= a[j]):
+                    b[k] = a[i]
+                    i += 1
+                else:
+                    b[k] = a[j]
+                    j += 1
+        a, b = b, a
+        width *= 2
+    return a
+
+
+def assigned_within_and_read_after(a, b, n):
+    k = 0
+    while True:
+        last = a[1] + k
+        a, b = b, a
+        k += 1
+        if k > n:
+            break
+    return last
+
+
+FOUND = [
+    (until_small, 2), (three_in_turn, 3), (left_after_the_exchange, 2), (returned_from_within, 2),
+    (local_in_a_loop, 2), (merged_upwards, 2), (assigned_within_and_read_after, 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "arrays"), FOUND)
+@pytest.mark.parametrize("trips", [0, 1, 2, 3, 4, 5, 8])
+def test_exchanges_in_loops_whose_end_the_kernel_finds(function, arrays, trips) -> None:
+    given = np.random.default_rng(trips)
+    agree(function, *(given.standard_normal(9) for _ in range(arrays)), trips)
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize(("function", "arrays"), FOUND)
+def test_exchanges_in_such_loops_compile(function, arrays) -> None:
+    kernel = po.kernel(function)
+    for trips in range(6):
+        mine = [np.random.default_rng(trips + 8).standard_normal(64) for _ in range(arrays)]
+        theirs = [array.copy() for array in mine]
+        found, want = kernel(*mine, trips), function(*theirs, trips)
+        for one, other in zip(
+            found if isinstance(found, tuple) else [found],
+            want if isinstance(want, tuple) else [want],
+            strict=True,
+        ):
+            np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(mine, theirs)
+
+
 def nested(a, b, outer, inner):
     for _ in range(outer):
         for _ in range(inner):

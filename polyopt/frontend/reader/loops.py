@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from polyopt import frontend
-from polyopt.dataclass import replace
+from polyopt.dataclass import dataclass, replace
 from polyopt.frontend.integers.affine_integers import FALSE, TRUE, ZERO, less, plus, times
 from polyopt.frontend.numpy.call_arguments import Arguments
 from polyopt.frontend.program.builder import Builder
@@ -49,15 +49,14 @@ from polyopt.frontend.variables.memory_variables import (
 )
 from polyopt.frontend.variables.name_rotation import (
     Phase,
-    bind_after,
+    close_rotation,
     grouped,
-    is_closed,
-    note_rotated,
+    rotation,
     settle_watches,
     trips,
     watch_again,
 )
-from polyopt.ir.expr import Expr, Load
+from polyopt.ir.expr import Expr, Load, integer
 from polyopt.ir.types import DType
 
 
@@ -81,9 +80,7 @@ def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
     if unbound:
         _require_trip(b, frame, node, loop, unbound)
     place = frame.place(node, "loop")
-    rotating, period = b.facts.rotations.get(place, ((), 1))
-    if any(name in frame.pins for name in rotating):
-        rotating, period = (), 1
+    rotating, period = rotation(b, frame, place)
     watched = dict(frame.watched)
     is_left = node.type_comment is not None
     counted = {} if is_left else counters(frame, node)
@@ -93,21 +90,19 @@ def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
     first = len(b.marks)
     last = _last_value(b, frame, node, loop, source)
     groups, phases = grouped(loop, period)
-    with _turns(b, frame, node, groups):
-        states = _read_phases(b, frame, node, groups, source.item, phases, counted, last, unbound)
+    with _turns(b, frame, node, groups, phases) as leaving:
+        states = _read_phases(
+            b, frame, node, groups, source.item, phases, counted, last, unbound, leaving
+        )
     inside = b.marks[first:]
     meet(b, frame, touched)
     unpin(b, frame, pinned, frame.loc(node))
     own = {name: w for name, w in frame.watched.items() if watched.get(name) is not w}
-    is_fixed = is_left or any(isinstance(frame.env.get(n), Tensor) for n in unbound)
+    is_fixed = any(is_left or isinstance(frame.env.get(n), Tensor) for n in unbound)
     settle_watches(b, frame, own, None if is_fixed else place, watched)
     frame.watched = watched
-    if rotating and not is_closed(frame, rotating, states[0]):
-        b.facts.drop_rotation(place)
-    elif rotating:
-        arrays = [{name: state[name] for name in rotating} for state in states]
-        bind_after(b, frame, loop, arrays, [n for n in rotating if n in later], node)
-        note_rotated(frame, rotating, states[0], frame.loc(node))
+    count = leaving.ended if leaving is not None else trips(b, loop) if rotating else ZERO
+    close_rotation(b, frame, node, place, rotating, states, count)
     _forget(frame, node, name, is_kept=last is not None)
     forget_sizes(frame, inside)
     leave(b, frame, loop, counted)
@@ -125,32 +120,37 @@ def read_while(b: Builder, frame: Frame, node: ast.While) -> None:
     later = frame.live.after[node]
     touched = assigned(node.body)
     unbound = [n for n in touched if n in later and _is_unbound(frame, n) and not is_result(n)]
+    place = None if unbound else frame.place(node, "loop")
     if _surely_runs(node):
         unbound = []
+    rotating, period = rotation(b, frame, place)
     watched = dict(frame.watched)
-    carried = touched & (frame.live.body[node] | later)
+    carried = touched & (frame.live.body[node] | later) - set(rotating)
     perhaps = [n for n in unbound if frame.place(node, n) in b.facts.partial]
     pinned = pin_names(b, frame, perhaps, node, unset=True)
     pinned += [*pin_names(b, frame, carried, node), *pin_results(b, frame, touched, node)]
+    watch_again(frame, carried, node)
     test = truth(b, evaluate(b, frame, node.test), frame.loc(node.test))
     if isinstance(test, Known) and test.value:
         refuse("PO0110", "a `while` loop that nothing ends", loc, "leave it with `break`")
     first = len(b.marks)
+    states = [dict(frame.env)]
+    ended: Expr = ZERO
     if not isinstance(test, Known):
         going = b.unconditional("going", test.expr, FALSE)
+        if period > 1:
+            ended = b.unconditional("phase", ZERO, ZERO)
         name = _iterator_name(b, ast.Name("turn"))
         with b.repeat(Loop(name, ZERO, ENDLESS, 1, going, loc)):
-            meet(b, frame, touched)
-            frame.reader.block(b, frame, node.body)
-            again = truth(b, evaluate(b, frame, node.test), frame.loc(node.test))
-            b.emit((), going, again.expr if isinstance(again, Number) else FALSE)
+            states = [_read_turn(b, frame, node, going, ended, n, period) for n in range(period)]
         forget_iterator(frame, name, "while")
     inside = b.marks[first:]
     meet(b, frame, touched)
     unpin(b, frame, pinned, loc)
-    own = {name: watch for name, watch in frame.watched.items() if name not in watched}
-    settle_watches(b, frame, own, None, {})
+    own = {name: w for name, w in frame.watched.items() if watched.get(name) is not w}
+    settle_watches(b, frame, own, place, watched)
     frame.watched = watched
+    close_rotation(b, frame, node, place, rotating, states, ended)
     for name in set(unbound) - set(perhaps):
         place = None if frame.calls else frame.place(node, name)
         reason = f"`{name}` has no value after a `while` loop that may not run"
@@ -159,6 +159,24 @@ def read_while(b: Builder, frame: Frame, node: ast.While) -> None:
             value = replace(value, reason=reason, hint="assign it before the loop too")
         frame.env[name] = value
     forget_sizes(frame, inside)
+
+
+def _read_turn(
+    b: Builder, frame: Frame, node: ast.While, going: Load, ended: Expr, number: int, period: int
+) -> dict[str, Value]:
+    """Read iteration `number` of a group of `period`; return the names' values before it.
+
+    It runs if the test held after the one before; `ended` is what the next one would be.
+    """
+    meet(b, frame, assigned(node.body))
+    state = dict(frame.env)
+    with b.under((), TRUE if number == 0 else going):
+        frame.reader.block(b, frame, node.body)
+        if isinstance(ended, Load):
+            b.emit((), ended, integer((number + 1) % period))
+        again = truth(b, evaluate(b, frame, node.test), frame.loc(node.test))
+        b.emit((), going, again.expr if isinstance(again, Number) else FALSE)
+    return state
 
 
 def _is_unbound(frame: Frame, name: str) -> bool:
@@ -177,19 +195,35 @@ def _surely_runs(node: ast.While) -> bool:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Leaving:
+    """What tells whether a loop with a flag goes on, and how many iterations a group has had."""
+
+    flag: ast.Name
+    going: Load
+    ended: Expr
+
+    def note(self, b: Builder, frame: Frame, number: int, period: int) -> None:
+        """Note that iteration `number` of a group of `period` has ended, and whether it left."""
+        if isinstance(self.ended, Load):
+            b.emit((), self.ended, integer((number + 1) % period))
+        b.emit((), self.going, _truth_value(evaluate(b, frame, self.flag)))
+
+
 @contextmanager
-def _turns(b: Builder, frame: Frame, node: ast.For, loop: Loop) -> Iterator[None]:
+def _turns(
+    b: Builder, frame: Frame, node: ast.For, loop: Loop, phases: tuple[Phase, ...]
+) -> Iterator[_Leaving | None]:
     """The iterations of `loop`; one with a flag is left when that is lowered."""
-    flag = node.type_comment
-    if flag is None:
+    if node.type_comment is None:
         with b.loop(loop):
-            yield
+            yield None
         return
-    name = ast.copy_location(ast.Name(flag, ast.Load()), node)
-    going = b.unconditional("going", _truth_value(evaluate(b, frame, name)), FALSE)
+    flag = ast.copy_location(ast.Name(node.type_comment, ast.Load()), node)
+    going = b.unconditional("going", _truth_value(evaluate(b, frame, flag)), FALSE)
+    ended = b.unconditional("phase", ZERO, ZERO) if len(phases) > 1 else ZERO
     with b.repeat(replace(loop, going=going)):
-        yield
-        b.emit((), going, _truth_value(evaluate(b, frame, name)))
+        yield _Leaving(flag, going, ended)
 
 
 def _truth_value(flag: Value) -> Expr:
@@ -239,6 +273,7 @@ def _read_phases(
     counted: Mapping[str, Counter],
     last: Number | None,
     unbound: list[str],
+    leaving: _Leaving | None,
 ) -> list[dict[str, Value]]:
     """Read the body once for each phase; return the names' values before each.
 
@@ -249,10 +284,10 @@ def _read_phases(
     shadowed = {target: frame.pins.pop(target) for target in targets if target in frame.pins}
     states: list[dict[str, Value]] = []
     touched = assigned(node.body) - targets
-    for phase in phases:
+    for number, phase in enumerate(phases):
         meet(b, frame, touched)
         states.append(dict(frame.env))
-        with b.under((phase.runs,)):
+        with b.under((phase.runs,), leaving.going if leaving is not None and number else TRUE):
             enter(b, frame, phase.number, counted, loop.loc)
             assign_to(b, frame, node.target, item(phase.value), node)
             if last is not None and isinstance(last.expr, Load):
@@ -262,6 +297,8 @@ def _read_phases(
                 _keep_bound(b, frame, node, last)
             for name in unbound:
                 _keep_last(b, frame, name, loop, len(phases), finals)
+            if leaving is not None:
+                leaving.note(b, frame, number, len(phases))
     frame.pins.update(shadowed)
     frame.env.update(finals)
     return states

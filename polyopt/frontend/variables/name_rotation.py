@@ -10,13 +10,13 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.errors import Loc
 from polyopt.frontend.integers.affine_integers import (
     TRUE,
     ZERO,
     compare,
     constant,
     floordiv,
+    is_affine,
     less,
     minus,
     modulo,
@@ -37,7 +37,10 @@ from polyopt.ir.expr import CompareOp, Expr, Iter, integer
 LONGEST = 6
 
 
-def watch_again(frame: Frame, names: Iterable[str], node: ast.For) -> None:
+Repeated = ast.For | ast.While
+
+
+def watch_again(frame: Frame, names: Iterable[str], node: Repeated) -> None:
     """Watch the array names in the loop `node` that a loop or branch around it watches."""
     for name in sorted(names):
         value = frame.env.get(name)
@@ -73,19 +76,38 @@ def settle_watches(
             learn_array(b, name, watch, value, loc)
 
 
-def is_closed(frame: Frame, names: Iterable[str], first: Mapping[str, Value]) -> bool:
-    """Whether a group of iterations has brought every name back to its `first` value."""
-    return all(frame.env.get(name) is first.get(name) for name in names)
+def rotation(b: Builder, frame: Frame, place: Occurrence | None) -> tuple[tuple[str, ...], int]:
+    """Return the names that change places in the loop at `place`, and after how many iterations
+    they are back."""
+    names, period = b.facts.rotations.get(place, ((), 1)) if place is not None else ((), 1)
+    return ((), 1) if any(name in frame.pins for name in names) else (names, period)
 
 
-def note_rotated(
-    frame: Frame, names: Iterable[str], first: Mapping[str, Value], loc: Loc | None
+def close_rotation(
+    b: Builder,
+    frame: Frame,
+    node: Repeated,
+    place: Occurrence | None,
+    names: Sequence[str],
+    states: Sequence[Mapping[str, Value]],
+    count: Expr,
 ) -> None:
-    """Tell the loops around that a loop has left names at other arrays than their `first`."""
-    for name in names:
+    """Bind the names that change places after their loop, which has run `count` times.
+
+    `states`: what names stood for before each iteration of a group.
+    """
+    if not names or place is None:
+        return
+    if any(frame.env.get(name) is not states[0].get(name) for name in names):
+        b.facts.drop_rotation(place)
+        return
+    arrays = [{name: state[name] for name in names} for state in states]
+    later = [name for name in names if name in frame.live.after[node]]
+    _bind_after(b, frame, count, arrays, later, node)
+    for name in names:  # loops around tell other arrays than their first from copies
         value = frame.env[name]
-        if name in frame.watched and value is not first.get(name):
-            frame.watched[name].rebound.append((value, loc))
+        if name in frame.watched and value is not states[0].get(name):
+            frame.watched[name].rebound.append((value, frame.loc(node)))
 
 
 def _period(frame: Frame, rebound: Mapping[str, Watch]) -> int | None:
@@ -150,16 +172,15 @@ def trips(b: Builder, loop: Loop) -> Expr:
     return b.extent(floordiv(plus(_distance(loop, loop.upper), step - 1), integer(step)))
 
 
-def bind_after(
+def _bind_after(
     b: Builder,
     frame: Frame,
-    loop: Loop,
+    count: Expr,
     states: Sequence[Mapping[str, Value]],
     names: Sequence[str],
-    node: ast.For,
+    node: Repeated,
 ) -> None:
     """Bind the names used after the loop: to arrays if the call decides which, else to copies."""
-    count = trips(b, loop)
     known = constant(count)
     if known is not None:
         frame.env.update(states[known % len(states)])
@@ -182,7 +203,8 @@ def bind_after(
         for here, state in zip(ends, states, strict=True):
             value = state[name]
             assert isinstance(value, Tensor)
-            with b.under((here,)):
+            affine = is_affine(here)
+            with b.under((here,) if affine else (), TRUE if affine else here):
                 store(b, final, value, frame.loc(node))
         sides = [value for state in states if isinstance(value := state[name], Tensor)]
         reason = f"`{name}` is one of several arrays after the loop"
