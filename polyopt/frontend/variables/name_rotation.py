@@ -21,6 +21,7 @@ from polyopt.frontend.integers.affine_integers import (
     minus,
     modulo,
     plus,
+    select,
     times,
 )
 from polyopt.frontend.program.builder import Builder
@@ -29,7 +30,8 @@ from polyopt.frontend.program.facts import Occurrence
 from polyopt.frontend.program.memory import store
 from polyopt.frontend.program.snapshots import stand_for
 from polyopt.frontend.program.statement_domains import Loop
-from polyopt.frontend.values.values import Tensor, Value, view_of
+from polyopt.frontend.values.shapes import equate
+from polyopt.frontend.values.values import Index, Tensor, Value, view_of
 from polyopt.frontend.variables.call_frames import Frame, Watch
 from polyopt.frontend.variables.memory_variables import learn_array
 from polyopt.ir.expr import CompareOp, Expr, Iter, integer
@@ -200,13 +202,36 @@ def _bind_after(
         buffer = b.new_buffer(name, first.dtype, first.shape)
         whole = view_of(buffer)
         final = Tensor(first.shape, first.dtype, whole.at, whole.view)
-        for here, state in zip(ends, states, strict=True):
-            value = state[name]
-            assert isinstance(value, Tensor)
-            affine = is_affine(here)
-            with b.under((here,) if affine else (), TRUE if affine else here):
-                store(b, final, value, frame.loc(node))
         sides = [value for state in states if isinstance(value := state[name], Tensor)]
+        if all(map(is_affine, ends)):
+            for here, value in zip(ends, sides, strict=True):
+                with b.under((here,)):
+                    store(b, final, value, frame.loc(node))
+        else:
+            store(b, final, _chosen(b, frame, name, ends, sides, node), frame.loc(node))
         reason = f"`{name}` is one of several arrays after the loop"
         stand_for(b, buffer, sides, reason, frame.loc(node))
         frame.env[name] = final
+
+
+def _chosen(
+    b: Builder,
+    frame: Frame,
+    name: str,
+    ends: Sequence[Expr],
+    sides: Sequence[Tensor],
+    node: Repeated,
+) -> Tensor:
+    """Return the array of `sides` at whose place in `ends` the kernel finds that it is."""
+    shape = sides[0].shape
+    for side in sides[1:]:
+        for mine, other in zip(shape, side.shape, strict=True):
+            equate(b, mine, other, f"`{name}` changes its shape", frame.loc(node))
+
+    def at(index: Index) -> Expr:
+        found = sides[0].at(index)
+        for here, side in zip(ends[1:], sides[1:], strict=True):
+            found = select(here, side.at(index), found)
+        return found
+
+    return Tensor(shape, sides[0].dtype, at)
