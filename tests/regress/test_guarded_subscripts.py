@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from tests.unit.frontend.harness import agree
+from polyopt.frontend.integers.affine_integers import FALSE
+from polyopt.ir.expr import walk
+from tests.unit.frontend.harness import agree, compiled
 
 
 def test_second_operand_of_or() -> None:
@@ -93,3 +95,19 @@ def test_a_truth_value_found_by_the_kernel_decides_with_a_size() -> None:
     with pytest.raises(po.PolyoptError) as error:
         po.kernel(program)(np.zeros((0, 2)), 4)
     assert isinstance(error.value, IndexError)
+
+
+def marked(rows, links, level, depth):
+    for i in range(rows.shape[0]):
+        if rows[i]:
+            for j in range(links.shape[1]):
+                if links[i, j] and level[j] < 0:
+                    level[j] = depth
+
+
+def test_parts_that_never_run_are_no_statements() -> None:
+    given = np.zeros(3, bool), np.zeros((3, 4), bool), np.zeros(4, int), 1
+    program = compiled(marked, *given)
+    guards = [s.guard for s in program.scop.statements if s.guard is not None]
+    assert guards
+    assert not any(part == FALSE for guard in guards for part in walk(guard))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.frontend.integers.affine_integers import is_affine
+from polyopt.frontend.integers.affine_integers import FALSE, both, either, is_affine
 from polyopt.frontend.program.drafts import Draft
 from polyopt.frontend.program.statement_domains import domain_of
 from polyopt.frontend.values.values import has_loads
@@ -31,6 +31,7 @@ from polyopt.ir.linear import normalize
 from polyopt.ir.names import iterators
 from polyopt.ir.parameters import bare, mentioned
 from polyopt.ir.scop import SizeFacts
+from polyopt.ir.types import DType
 
 MAX_PIECES = 64
 FEW = 16
@@ -107,7 +108,7 @@ def _split(pieces: list[Piece], sizes: Sizes, most: int, *, subscripts: bool) ->
     waiting = pieces[::-1]
     while waiting:
         piece = waiting.pop()
-        if sizes.exclude(piece.domain):
+        if piece.guard == FALSE or sizes.exclude(piece.domain):
             continue
         parts = (piece.target, piece.value, piece.guard)
         choice = next((c for part in parts for c in _choices(part, subscripts)), None)
@@ -183,4 +184,15 @@ def _resolved(piece: Piece, condition: Expr, holds: bool, domain: isl.Set) -> Pi
 
     target = rewrite(piece.target, rule)
     assert isinstance(target, Load)
-    return Piece(domain, target, rewrite(piece.value, rule), rewrite(piece.guard, rule))
+    return Piece(domain, target, rewrite(piece.value, rule), _folded(rewrite(piece.guard, rule)))
+
+
+def _folded(guard: Expr) -> Expr:
+    """Return a guard without the constants that choices have left in it."""
+    match guard:
+        case Binary(op=BinaryOp.AND, dtype=DType.BOOL):
+            return both(_folded(guard.left), _folded(guard.right))
+        case Binary(op=BinaryOp.OR, dtype=DType.BOOL):
+            return either(_folded(guard.left), _folded(guard.right))
+        case _:
+            return guard
