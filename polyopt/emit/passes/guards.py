@@ -89,7 +89,7 @@ def _split(loop: For) -> tuple[For, ...]:
 def _tightened(loop: For) -> Body:
     guard = _common_guard(loop.body)
     if guard is None:
-        return (loop,)
+        return _under_shared(loop)
     body = tuple(part for node in loop.body if isinstance(node, If) for part in node.then)
     outside: list[Expr] = []
     inside: list[Expr] = []
@@ -106,6 +106,60 @@ def _tightened(loop: For) -> Body:
         body = (If(conjunction(inside), body),)
     result: Node = replace(loop, body=body)
     return _before(outside, loop, result) if outside else (result,)
+
+
+def _under_shared(loop: For) -> Body:
+    """Return the loop under the fixed conditions that all of its body needs, if there are any.
+
+    An element is read early only where every iteration reads it.
+    """
+    read = {found for node in loop.body for found in _evaluated(node)}
+    outside = [
+        condition
+        for condition in _needed(loop.body) or ()
+        if _is_fixed(condition, loop) and (condition in read or not depends_on_data(condition))
+    ]
+    if not outside:
+        return (loop,)
+    inner = replace(loop, body=_without(loop.body, frozenset(outside)))
+    return _before(outside, loop, inner)
+
+
+def _needed(body: Body) -> tuple[Expr, ...] | None:
+    """Return the conditions under which all of `body` stands, None for a body without effect."""
+    found: tuple[Expr, ...] | None = None
+    for node in body:
+        match node:
+            case If(condition=condition, then=then, otherwise=()):
+                needed = (*operands(condition, BinaryOp.AND), *(_needed(then) or ()))
+            case If(then=then, otherwise=otherwise):
+                other = _needed(otherwise) or ()
+                needed = tuple(c for c in _needed(then) or () if c in other)
+            case _:
+                return ()
+        found = needed if found is None else tuple(c for c in found if c in needed)
+    return found
+
+
+def _evaluated(node: Node) -> frozenset[Expr]:
+    """Return the conditions that every execution of `node` evaluates."""
+    if not isinstance(node, If):
+        return frozenset()
+    sides = [{c for n in side for c in _evaluated(n)} for side in (node.then, node.otherwise)]
+    return frozenset(operands(node.condition, BinaryOp.AND)) | (sides[0] & sides[1])
+
+
+def _without(body: Body, gone: frozenset[Expr]) -> Body:
+    """Return `body` where the conditions in `gone` hold."""
+    result: list[Node] = []
+    for node in body:
+        if not isinstance(node, If):
+            result.append(node)
+            continue
+        left = [c for c in operands(node.condition, BinaryOp.AND) if c not in gone]
+        then, otherwise = _without(node.then, gone), _without(node.otherwise, gone)
+        result += [If(conjunction(left), then, otherwise)] if left else then
+    return tuple(result)
 
 
 def _before(outside: list[Expr], loop: For, result: Node) -> Body:

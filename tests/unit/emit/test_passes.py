@@ -185,6 +185,36 @@ def test_conditions_on_data_stay():
     assert hoist_guards(fn).body == fn.body
 
 
+def test_a_condition_that_all_of_a_loop_needs_leaves_it():
+    flag = Compare(CompareOp.LT, at("x", "i"), Const(0.5, F64))
+    near, inner = compare("<", "j", 3), compare("<", "j", 7)
+    bumped = (bump("j", "y"),)
+    body = (
+        If(
+            near,
+            (If(flag, bumped),),
+            (If(both(flag, inner), bumped),),
+        ),
+        If(both(flag, Compare(CompareOp.LT, at("y", "j"), Const(2.0, F64))), bumped),
+    )
+    fn = function("f", [array("x", "N"), array("y", "N")], ["N"],
+                  loop("i", 0, "N", loop("j", 0, "N", *body)))  # fmt: skip
+    done = hoist_guards(fn)
+    assert shown(done).count("x[i] < 0.5") == 1
+    lines = [line.strip() for line in shown(done).split("\n")]
+    assert lines.index("if x[i] < 0.5:") < lines.index("for j in range(0, N):")
+    for size in (0, 1, 4, 9):
+        assert_equal(done, fn, {"N": size})
+
+
+def test_elements_are_not_read_ahead_of_a_condition_that_may_exclude_them():
+    flag = Compare(CompareOp.LT, at("x", "i"), Const(0.5, F64))
+    parts = [If(compare("<", "j", k), (If(flag, (bump("j", "y"),)),)) for k in (3, 5)]
+    fn = function("f", [array("x", "N"), array("y", "N")], ["N"],
+                  loop("i", 0, "N", loop("j", 0, "N", *parts)))  # fmt: skip
+    assert hoist_guards(fn).body == fn.body
+
+
 def test_vector_loops_are_split_by_condition_and_others_are_not():
     parts = (
         If(compare("<", "i", 5), (bump("i"),)),
