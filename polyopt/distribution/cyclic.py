@@ -33,7 +33,7 @@ from polyopt.ir.expr import (
     mul,
 )
 from polyopt.ir.names import fresh_name
-from polyopt.ir.parameters import param_names
+from polyopt.ir.parameters import param_names, with_free_params, without_params
 from polyopt.ir.types import DType
 
 
@@ -123,19 +123,13 @@ class _Dealt:
                 ])  # fmt: skip
                 known = known.intersect(condition_set(one, known.get_space()))
         value = value.intersect_params(known)
-        for name in names:
-            if name not in kept:
-                position = value.find_dim_by_name(isl.dim_type.param, name)
-                value = value.project_out(isl.dim_type.param, position, 1)
+        value = without_params(value, [name for name in names if name not in kept])
         return coalesced(isl.Set.align_params(value, param_space(kept)))
 
     def mine(self, value: isl.Set) -> isl.Set:
         """Return what a rank has of a set of one block."""
-        for b in self.own.blocks:
-            for name in (b.other_low, b.other_high):
-                position = value.find_dim_by_name(isl.dim_type.param, name)
-                value = value.eliminate(isl.dim_type.param, position, 1)
-        return self._of_ranks(value, (False,))
+        others = [name for b in self.own.blocks for name in (b.other_low, b.other_high)]
+        return self._of_ranks(with_free_params(value, others), (False,))
 
     def between(self, sets: Mapping[Sign, isl.Set]) -> dict[Sign, isl.Set]:
         """Return what crosses between two ranks, by how they lie, of what crosses between blocks.

@@ -15,6 +15,7 @@ import islpy as isl
 from polyopt.distribution.mesh import Sign
 from polyopt.distribution.ownership import Ownership
 from polyopt.ir.affine import sample_point
+from polyopt.ir.parameters import param_aff, without_params
 
 Received = Mapping[Sign, isl.Set]
 
@@ -96,11 +97,7 @@ def silent(own: Ownership, received: Received) -> Iterator[str]:
 
 def for_any(value: isl.Set, names: Iterable[str]) -> isl.Set:
     """Return what is in a set for some values of parameters."""
-    space = value.get_space()
-    for name in names:
-        position = value.find_dim_by_name(isl.dim_type.param, name)
-        value = value.project_out(isl.dim_type.param, position, 1)
-    return isl.Set.align_params(value, space)
+    return isl.Set.align_params(without_params(value, names), value.get_space())
 
 
 def _sample(params: isl.Set) -> str:
@@ -111,15 +108,7 @@ def _sample(params: isl.Set) -> str:
 
 def _is_busy(space: isl.Set, low: str, high: str) -> isl.Set:
     """Return where a rank's block is not empty."""
-    local = isl.LocalSpace.from_space(space.get_space())
-    first, end = (
-        isl.PwAff.from_aff(
-            isl.Aff.var_on_domain(
-                local, isl.dim_type.param, space.find_dim_by_name(isl.dim_type.param, name)
-            )
-        )
-        for name in (low, high)
-    )
+    first, end = (param_aff(name, space.get_space()) for name in (low, high))
     return first.lt_set(end)
 
 
@@ -130,9 +119,7 @@ def is_of_one(own: Ownership, array: str, sets: Iterable[isl.Set]) -> bool:
         rank = one.dim(isl.dim_type.set)
         line = one.project_out(isl.dim_type.set, cut.axis + 1, rank - cut.axis - 1)
         line = line.project_out(isl.dim_type.set, 0, cut.axis)
-        for name in (name for b in own.blocks for name in b.names):
-            position = line.find_dim_by_name(isl.dim_type.param, name)
-            line = line.project_out(isl.dim_type.param, position, 1)
+        line = without_params(line, (name for b in own.blocks for name in b.names))
         if not isl.Map.from_range(line).is_single_valued():
             return False
     return True
@@ -161,8 +148,7 @@ def reach_of(
     index = isl.Aff.var_on_domain(local, isl.dim_type.set, axis).set_constant_val(isl.Val(shift))
     ends = []
     for name, sign in ((low, 1), (high, -1)):
-        position = space.find_dim_by_name(isl.dim_type.param, name)
-        end = isl.Aff.var_on_domain(local, isl.dim_type.param, position)
+        end = param_aff(name, space)
         distance = end.sub(index) if sign > 0 else index.sub(end).add_constant_val(isl.Val(1))
         most = elements.max_val(distance)
         if elements.is_empty():

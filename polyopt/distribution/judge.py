@@ -23,6 +23,7 @@ from polyopt.errors import InternalError
 from polyopt.ir.affine import coalesced, sample_point, time_map
 from polyopt.ir.expr import integer
 from polyopt.ir.integers import evaluate
+from polyopt.ir.parameters import without_params
 from polyopt.ir.scop import Statement
 from polyopt.schedule.dependences import dependences_of
 
@@ -229,9 +230,7 @@ class _Judge(InstanceJudge):
             name = self.phases.params[position // 2]
             param = whole.find_dim_by_name(isl.dim_type.param, name)
             whole = whole.equate(isl.dim_type.param, param, isl.dim_type.set, position)
-        for name in self.phases.params[: phase.depth]:
-            param = whole.find_dim_by_name(isl.dim_type.param, name)
-            whole = whole.project_out(isl.dim_type.param, param, 1)
+        whole = without_params(whole, self.phases.params[: phase.depth])
         return coalesced(isl.Set.align_params(whole, self.space))
 
     def _arrives(self, wanted: isl.Set, arrivals: isl.Set | None) -> bool:

@@ -16,7 +16,7 @@ from polyopt.distribution.ownership import Cut
 from polyopt.distribution.phases import Phase
 from polyopt.distribution.placement import Rule, axis_of_scan, is_complete, named
 from polyopt.ir.affine import pw_aff
-from polyopt.ir.expr import Binary, BinaryOp, Expr, add, integer
+from polyopt.ir.expr import Binary, BinaryOp, Expr, Param, add, integer
 from polyopt.ir.scop import Access, Statement
 from polyopt.schedule.dependences import dependences_of
 
@@ -87,8 +87,8 @@ class InstanceJudge:
             inside = place.ge_set(self._limit(domain, integer(0))).intersect(place.lt_set(top))
             if not domain.is_subset(inside):
                 return None
-            mine = place.ge_set(self._param(domain, cut.blocks.low))
-            mine = mine.intersect(place.lt_set(self._param(domain, cut.blocks.high)))
+            mine = place.ge_set(self._limit(domain, Param(cut.blocks.low)))
+            mine = mine.intersect(place.lt_set(self._limit(domain, Param(cut.blocks.high))))
             found = found.intersect(mine)
         return found
 
@@ -97,11 +97,6 @@ class InstanceJudge:
 
     def _limit(self, domain: isl.Set, expr: Expr) -> isl.PwAff:
         return pw_aff(expr, domain.get_space())
-
-    def _param(self, domain: isl.Set, name: str) -> isl.PwAff:
-        local = isl.LocalSpace.from_space(domain.get_space())
-        position = domain.find_dim_by_name(isl.dim_type.param, name)
-        return isl.PwAff.from_aff(isl.Aff.var_on_domain(local, isl.dim_type.param, position))
 
     def _is_partial(self, statement: Statement, mine: isl.Set) -> Iterator[str]:
         """Each term of a sum whose order is open is added by the owner of an operand."""

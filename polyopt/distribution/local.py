@@ -33,6 +33,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.expr import Symbol as SymbolExpr
 from polyopt.ir.integers import evaluate
+from polyopt.ir.parameters import without_params
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Scop, Statement
 from polyopt.ir.source import ArrayArg, IntegerOf, Layout, ScalarArg, Signature
@@ -192,12 +193,8 @@ def _role(name: str, statements: tuple[Statement, ...]) -> Role:
 
 def _without_others(value: isl.Set, own: Ownership) -> isl.Set:
     """Return what is left of a set if nothing is said of the other rank."""
-    for b in own.blocks:
-        for name in (b.other_low, b.other_high):
-            position = value.find_dim_by_name(isl.dim_type.param, name)
-            if position >= 0:
-                value = value.project_out(isl.dim_type.param, position, 1)
-    return value
+    others = (name for b in own.blocks for name in (b.other_low, b.other_high))
+    return without_params(value, others)
 
 
 def _local(

@@ -8,6 +8,7 @@ affine extents, and the pairs of ranks that they are for.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import islpy as isl
 import sympy
@@ -22,6 +23,7 @@ from polyopt.distribution.phases import Phase
 from polyopt.distribution.placement import Scanned
 from polyopt.ir.affine import coalesced, pw_aff
 from polyopt.ir.expr import Expr
+from polyopt.ir.parameters import param_aff, with_free_params, without_params
 
 RANKS = sympy.Symbol("P", integer=True, positive=True)
 """The number of ranks."""
@@ -159,11 +161,7 @@ def _of_long_blocks(plan: Plan, transfer: Transfer, one: isl.Set, sign: Sign) ->
 
     Then they are those of the next rank: a rank further away lies behind a whole block.
     """
-    kind, local = isl.dim_type.param, isl.LocalSpace.from_space(one.get_space())
-
-    def value(name: str) -> isl.Aff:
-        return isl.Aff.var_on_domain(local, kind, one.find_dim_by_name(kind, name))
-
+    value = partial(param_aff, space=one.get_space())
     for cut, widths in zip(plan.exchanges.own.cuts[transfer.array], transfer.halo, strict=False):
         b = cut.blocks
         for low, high in ((b.low, b.high), (b.other_low, b.other_high)):
@@ -264,11 +262,7 @@ def _is_corner(plan: Plan, piece: isl.Set) -> bool:
     for b in plan.exchanges.own.blocks:
         for name in b.names:
             position = params.find_dim_by_name(isl.dim_type.param, name)
-            others = params
-            for other in b.names:
-                if other != name:
-                    at = others.find_dim_by_name(isl.dim_type.param, other)
-                    others = others.eliminate(isl.dim_type.param, at, 1)
+            others = with_free_params(params, [other for other in b.names if other != name])
             line = isl.Map.from_range(
                 others.insert_dims(isl.dim_type.set, 0, 1)
                 .equate(isl.dim_type.param, position, isl.dim_type.set, 0)
@@ -309,15 +303,8 @@ def _pairs(plan: Plan, piece: isl.Set, count: sympy.Expr) -> tuple[sympy.Expr, s
 def _are_adjacent(params: isl.Set, b: Blocks) -> bool:
     """Tell whether the other block ends where this one begins, or begins where it ends."""
     for one, two in ((b.low, b.other_high), (b.high, b.other_low)):
-        first = params.find_dim_by_name(isl.dim_type.param, one)
-        second = params.find_dim_by_name(isl.dim_type.param, two)
-        local = isl.LocalSpace.from_space(params.get_space())
-        aff = isl.Aff.var_on_domain(local, isl.dim_type.param, first).sub(
-            isl.Aff.var_on_domain(local, isl.dim_type.param, second)
-        )
-        equal = isl.Set.universe(params.get_space())
-        equal = equal.add_constraint(isl.Constraint.equality_from_aff(aff))
-        if params.is_subset(equal):
+        space = params.get_space()
+        if params.is_subset(param_aff(one, space).eq_set(param_aff(two, space))):
             return True
     return False
 
@@ -340,8 +327,7 @@ def _of_broadcast(
     """Return messages and bytes of a broadcast: what one rank has goes to all others."""
     names = [name for b in plan.exchanges.own.blocks for name in b.names]
     one = next(iter(transfer.received.values()))
-    for name in names:
-        one = one.project_out(isl.dim_type.param, one.find_dim_by_name(isl.dim_type.param, name), 1)
+    one = without_params(one, names)
     whole = _with_places(plan, one)
     pieces = whole.make_disjoint().get_basic_sets()
     extents = _extents(isl.Set.from_basic_set(pieces[0])) if len(pieces) == 1 else None

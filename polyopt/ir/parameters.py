@@ -51,6 +51,29 @@ def mentioned(value: isl.Set | isl.Map | isl.PwAff | isl.Constraint, space: isl.
     return within(0, space.dim(kind))
 
 
+def param_aff(name: str, space: isl.Space) -> isl.Aff:
+    """Return a parameter of `space` as a function on it."""
+    position = space.find_dim_by_name(isl.dim_type.param, name)
+    return isl.Aff.var_on_domain(isl.LocalSpace.from_space(space), isl.dim_type.param, position)
+
+
+def without_params(value: isl.Set, names: Iterable[str]) -> isl.Set:
+    """Return what is in a set for any values of parameters, which it then does not have."""
+    for name in names:
+        position = value.find_dim_by_name(isl.dim_type.param, name)
+        if position >= 0:
+            value = value.project_out(isl.dim_type.param, position, 1)
+    return value
+
+
+def with_free_params(value: isl.Set, names: Iterable[str]) -> isl.Set:
+    """Return what is in a set for any values of parameters, which then may have all values."""
+    for name in names:
+        position = value.find_dim_by_name(isl.dim_type.param, name)
+        value = value.eliminate(isl.dim_type.param, position, 1)
+    return value
+
+
 def bare(value: _Bare) -> _Bare:
     """Return a value without the parameters that do not matter to it.
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import islpy as isl
 
 from polyopt.ir.expr import Load, loads
+from polyopt.ir.parameters import param_aff, param_names
 from polyopt.ir.program import Bind, Repeat, Require, all_parts
 
 
@@ -31,15 +32,6 @@ def outside_loads(part: Bind | Require | Repeat) -> Iterator[Load]:
                     yield from loads(expr)
 
 
-def any_of(cells: isl.Set, names: frozenset[str]) -> isl.Set:
-    """Return `cells` for any values of the sizes in `names`."""
-    for name in names:
-        position = cells.find_dim_by_name(isl.dim_type.param, name)
-        if position >= 0:
-            cells = cells.project_out(isl.dim_type.param, position, 1)
-    return cells
-
-
 def meet(one: isl.Set, two: isl.Set, name: str) -> bool:
     """Tell whether `one` and `two` share an element at different values of the size `name`."""
     other = f"{name}'"
@@ -47,12 +39,7 @@ def meet(one: isl.Set, two: isl.Set, name: str) -> bool:
     if position >= 0:
         two = two.set_dim_name(isl.dim_type.param, position, other)
     common = one.intersect(two)
-    here = common.find_dim_by_name(isl.dim_type.param, name)
-    there = common.find_dim_by_name(isl.dim_type.param, other)
-    if here < 0 or there < 0:
-        return not common.is_empty()
-    space = common.get_space()
-    local = isl.LocalSpace.from_space(space)
-    first = isl.Aff.var_on_domain(local, isl.dim_type.param, here)
-    second = isl.Aff.var_on_domain(local, isl.dim_type.param, there)
-    return not common.intersect(first.ne_set(second)).is_empty()
+    if {name, other} <= {*param_names(common)}:
+        space = common.get_space()
+        common = common.intersect(param_aff(name, space).ne_set(param_aff(other, space)))
+    return not common.is_empty()

@@ -45,6 +45,7 @@ from polyopt.ir.loops import (
 )
 from polyopt.ir.names import reads
 from polyopt.ir.nodes import all_nodes, map_bodies, own_expressions
+from polyopt.ir.parameters import without_params
 from polyopt.ir.program import (
     Allocate,
     Bind,
@@ -61,7 +62,7 @@ from polyopt.ir.types import DType
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.certificate import Unclaimable
 from polyopt.proof.nodes import written
-from polyopt.proof.part_conditions import any_of, bound_inside, meet, outside_loads
+from polyopt.proof.part_conditions import bound_inside, meet, outside_loads
 from polyopt.proof.paths import Path
 from polyopt.proof.values import is_same
 
@@ -380,7 +381,7 @@ class Regions:
                     for access in (a for s in piece.statements for a in (s.write, *s.reads)):
                         relation = access.relation.intersect_params(piece.context)
                         store = reads if access.kind is AccessKind.READ else writes
-                        _add(store, access.array, any_of(relation.range(), inner))
+                        _add(store, access.array, without_params(relation.range(), inner))
                 case Bind() | Require() | Repeat():
                     for load in outside_loads(piece):
                         _add(reads, load.array, self._all_cells(load.array))

@@ -11,6 +11,7 @@ import islpy as isl
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced
+from polyopt.ir.parameters import param_aff, without_params
 from polyopt.ir.scop import Scop
 from polyopt.schedule.tree import (
     Band,
@@ -83,9 +84,9 @@ class Split(Written):
             at = size_function(self.at, _with_params(space, loops), str(self), (*loops,))
             below = statement_function(member, scop, name).lt_set(at)
             for loop_name, function in loops.items():
-                value = size_function_of(loop_name, _with_params(space, loops))
+                value = isl.PwAff.from_aff(param_aff(loop_name, _with_params(space, loops)))
                 below = below.intersect(function.eq_set(value))
-            found = found.union(isl.UnionSet.from_set(_without_params(below, (*loops,))))
+            found = found.union(isl.UnionSet.from_set(without_params(below, loops)))
         return coalesced(domain.intersect(found))
 
     def _loops(
@@ -111,20 +112,6 @@ def _with_params(space: isl.Space, names: dict[str, isl.PwAff]) -> isl.Space:
         space = space.add_dims(isl.dim_type.param, 1)
         space = space.set_dim_name(isl.dim_type.param, position, name)
     return space
-
-
-def size_function_of(name: str, space: isl.Space) -> isl.PwAff:
-    """Return the parameter of that name as a function on `space`."""
-    position = space.find_dim_by_name(isl.dim_type.param, name)
-    local = isl.LocalSpace.from_space(space)
-    return isl.PwAff.from_aff(isl.Aff.var_on_domain(local, isl.dim_type.param, position))
-
-
-def _without_params(value: isl.Set, names: tuple[str, ...]) -> isl.Set:
-    for name in names:
-        position = value.find_dim_by_name(isl.dim_type.param, name)
-        value = value.project_out(isl.dim_type.param, position, 1)
-    return value
 
 
 def _copy(tree: Tree, band: Band, suffix: str) -> Tree:
