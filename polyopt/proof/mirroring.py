@@ -10,8 +10,6 @@ Refutes: a term that changes, a start of other elements, other accesses in betwe
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
@@ -27,12 +25,11 @@ from polyopt.ir.expr import (
     with_children,
 )
 from polyopt.ir.names import reads
-from polyopt.ir.parameters import joined
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Access, Role, Scop, Statement
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.exponentials import is_same
-from polyopt.proof.source import Clock
+from polyopt.proof.source import AccessOrders
 
 _SET = isl.dim_type.set
 
@@ -96,7 +93,7 @@ class _Check:
             raise Refuted("a constant and its sums do not change together")
         self.start, self.sums = starts[0], sums[0]
         self.array = self.copy.target.array
-        self.clocks = {id(s): Clock(s.order.intersect_params(s.context)) for s in (before, after)}
+        self._ordered = AccessOrders(before, after).pairs
 
     def run(self) -> None:
         """Raise `Refuted` where something is not as it has to be."""
@@ -250,18 +247,6 @@ class _Check:
         reads = [[a for a in s.reads if a.array == array] for s in (one, two)]
         found = self._ordered(scop, writes[0], [*writes[1], *reads[1]])
         return found.union(self._ordered(scop, reads[0], writes[1]))
-
-    def _ordered(
-        self, scop: Scop, first: Iterable[Access], second: Iterable[Access]
-    ) -> isl.UnionMap:
-        """Return the pairs of instances that access an element one after the other."""
-        one, two = self._union(first), self._union(second)
-        return self.clocks[id(scop)].in_order(one.apply_range(two.reverse()))
-
-    def _union(self, accesses: Iterable[Access]) -> isl.UnionMap:
-        empty = isl.UnionMap.empty(self.after.context.get_space())
-        inside = (a.relation.intersect_params(self.after.context) for a in accesses)
-        return joined(empty, map(isl.UnionMap.from_map, inside))
 
 
 def _names(statement: Statement) -> tuple[str, ...]:

@@ -12,7 +12,8 @@ least the elements below it, as terms might then overflow; statements of any oth
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 import islpy as isl
 
@@ -20,7 +21,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.ir.expr import Binary, BinaryOp, Const, Load, MathFunc, rewrite
 from polyopt.ir.parameters import joined
 from polyopt.ir.program import Program
-from polyopt.ir.scop import Access, Role, Scop, Statement
+from polyopt.ir.scop import Role, Scop, Statement
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.exponentials import (
     difference,
@@ -34,7 +35,7 @@ from polyopt.proof.exponentials import (
     shifted_sums,
     stored_exponentials,
 )
-from polyopt.proof.source import Clock, producers
+from polyopt.proof.source import AccessOrders, producers, union_of
 
 _DONE = "$done"
 """The name of the shift by the whole maximum, which is the source's."""
@@ -89,7 +90,8 @@ class _Check:
         self.olds = olds
         self.known = {a.name: a for a in before.arrays}
         self.space = after.context.get_space()
-        self.clocks = {id(s): Clock(s.order.intersect_params(s.context)) for s in (before, after)}
+        self._union = partial(union_of, after)
+        self._ordered = AccessOrders(before, after).pairs
 
     def run(self) -> None:
         """Raise `Refuted` where something is not as it has to be."""
@@ -445,17 +447,6 @@ class _Check:
         )
         written = self._ordered(scop, one[0], (*two[0], *two[1]))
         return written.union(self._ordered(scop, one[1], two[0]))
-
-    def _ordered(
-        self, scop: Scop, first: Iterable[Access], second: Iterable[Access]
-    ) -> isl.UnionMap:
-        """Return the pairs of instances that access an element one after the other."""
-        one, two = self._union(first), self._union(second)
-        return self.clocks[id(scop)].in_order(one.apply_range(two.reverse()))
-
-    def _union(self, accesses: Iterable[Access]) -> isl.UnionMap:
-        inside = (a.relation.intersect_params(self.after.context) for a in accesses)
-        return joined(isl.UnionMap.empty(self.space), map(isl.UnionMap.from_map, inside))
 
     def _last_writes(self, reader: Statement, array: str) -> isl.UnionMap:
         """Return { last write -> reading instance } of an array, in the new Scop."""

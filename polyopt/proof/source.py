@@ -295,6 +295,20 @@ def _by_definition(
     return pairs.subtract(hidden.apply_range(last))
 
 
+class AccessOrders:
+    """Which instances of two Scops access an element one after the other, at sizes of the new."""
+
+    def __init__(self, before: Scop, after: Scop) -> None:
+        self._after = after
+        orders = {id(s): s.order.intersect_params(s.context) for s in (before, after)}
+        self._clocks = {key: Clock(order) for key, order in orders.items()}
+
+    def pairs(self, scop: Scop, first: Iterable[Access], second: Iterable[Access]) -> isl.UnionMap:
+        """Return the pairs of instances of one of the Scops."""
+        one, two = union_of(self._after, first), union_of(self._after, second)
+        return self._clocks[id(scop)].in_order(one.apply_range(two.reverse()))
+
+
 class Clock:
     """Compares times of instances, memoized for each two tuples."""
 
