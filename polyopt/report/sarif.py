@@ -63,9 +63,9 @@ def _rule(code: str) -> dict[str, object]:
     entry = CATALOGUE.get(code)
     if entry is not None:
         rule |= {
-            "shortDescription": {"text": f"{entry.meaning}."},
-            "fullDescription": {"text": f"{entry.meaning}. For example: {entry.example}"},
-            "help": {"text": f"{entry.action}."},
+            "shortDescription": {"text": entry.meaning},
+            "fullDescription": {"text": f"{entry.meaning} For example: {entry.example}"},
+            "help": {"text": entry.action},
         }
     return rule
 

@@ -470,7 +470,7 @@ def test_view_writes_a_page(polyopt, demo, tmp_path):
 def test_explain_a_code(polyopt):
     outcome = polyopt("explain", "po0312")
     assert outcome.code == 0
-    assert outcome.out.startswith("PO0312: a loop that carries a dependence")
+    assert outcome.out.startswith("PO0312: A loop that carries a dependence")
 
 
 # -- doctor, cache, bench ---------------------------------------------------------------------

@@ -42,6 +42,8 @@ def test_a_wheel_has_the_harness_where_it_is_looked_for():
     for folder in ("bench", "workloads"):
         assert folder in wheel["only-include"]
         assert wheel["sources"][folder] == f"polyopt/harness/{folder}"
+    assert "docs/errors.md" in wheel["only-include"]
+    assert wheel["sources"]["docs"] == "polyopt/docs", "polyopt.report.catalogue looks there"
 
 
 def test_a_peer_sees_polyopt_and_no_other_package_of_the_project(installed):
