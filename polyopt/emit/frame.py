@@ -29,12 +29,10 @@ from polyopt.ir.loops import (
     Declare,
     DeclareArray,
     For,
-    If,
+    Kernel,
     LoopFunction,
-    Node,
-    While,
 )
-from polyopt.ir.nodes import all_nodes
+from polyopt.ir.nodes import all_nodes, bodies
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.source import CParam, CParamKind, Layout, ScalarArg, SizeOf
 from polyopt.ir.types import DType
@@ -451,15 +449,5 @@ def _numbered(
                 number += 1
             counts[family] = number + 1
             yield node.name, identifier
-        for inner in _bodies(node):
+        for inner in () if isinstance(node, Kernel) else bodies(node):
             yield from _numbered(inner, chosen, others, counts)
-
-
-def _bodies(node: Node) -> tuple[Body, ...]:
-    match node:
-        case For() | While():
-            return (node.body,)
-        case If():
-            return node.then, node.otherwise
-        case _:
-            return ()

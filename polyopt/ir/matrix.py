@@ -7,7 +7,7 @@ Refuses (`NoTile`): all that is not exactly a tile of such products.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import product
 from math import prod
 
@@ -17,6 +17,7 @@ from polyopt.ir.integers import evaluate
 from polyopt.ir.linear import linear
 from polyopt.ir.loops import Assign, Body, For, If, LoopKind
 from polyopt.ir.names import has_iterator
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.types import DType
 
 ROWS, COLUMNS = 8, 4
@@ -88,20 +89,8 @@ class MatrixTile:
 
 
 def has_matrix(body: Body) -> bool:
-    """Tell whether a MATRIX loop is in `body`."""
-    return any(loop.kind is LoopKind.MATRIX for loop in _loops(body))
-
-
-def _loops(body: Body) -> Iterator[For]:
-    for node in body:
-        match node:
-            case For():
-                yield node
-                yield from _loops(node.body)
-            case If():
-                yield from _loops((*node.then, *node.otherwise))
-            case _:
-                pass
+    """Tell whether a MATRIX loop is anywhere in `body`."""
+    return any(isinstance(n, For) and n.kind is LoopKind.MATRIX for n in all_nodes(body))
 
 
 def trips(loop: For) -> int:

@@ -83,6 +83,17 @@ def all_nodes(body: Body) -> Iterator[Node]:
             waiting += reversed(part)
 
 
+def nodes_in_loops(
+    body: Body, around: tuple[For, ...] = ()
+) -> Iterator[tuple[tuple[For, ...], Node]]:
+    """Yield every node of `body` with the counted loops around it, parents first."""
+    for node in body:
+        yield around, node
+        loops = (*around, node) if isinstance(node, For) else around
+        for part in bodies(node):
+            yield from nodes_in_loops(part, loops)
+
+
 def unrepeated_nodes(body: Body) -> Iterator[Node]:
     """Yield the nodes of `body` that are in no loop inside it, parents first."""
     for node in body:

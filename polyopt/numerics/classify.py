@@ -27,13 +27,13 @@ from polyopt.ir.loops import (
     Declare,
     For,
     If,
-    Kernel,
     LoopFunction,
     LoopKind,
     SetLocal,
     While,
 )
 from polyopt.ir.names import iterators
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Statement
 from polyopt.ir.source import ArrayArg, ResultKind, Signature
@@ -86,26 +86,11 @@ def numerics_contract(fn: LoopFunction, program: Program) -> NumericsContract:
 
 def _open(fn: LoopFunction, program: Program) -> set[str]:
     """Return the statements whose order is open; recurrences only where threads scan them."""
-    scanned = set(_scanned(fn.body))
+    scans = (n for n in all_nodes(fn.body) if isinstance(n, For) and n.kind is LoopKind.SCAN)
+    scanned = {inner.statement for scan in scans for _, inner in _tagged(scan.body, ())}
     found = open_statements(program)
     in_order = {name for name, s in found.items() if not s.is_reassociable}
     return {name for name in found if name not in in_order or name in scanned}
-
-
-def _scanned(body: Body) -> Iterator[str]:
-    """Yield the statements that threads scan."""
-    for node in body:
-        match node:
-            case For(kind=LoopKind.SCAN):
-                yield from (inner.statement for _, inner in _tagged(node.body, ()))
-            case For() | While():
-                yield from _scanned(node.body)
-            case Kernel():
-                yield from _scanned((*node.body, *node.finish))
-            case If():
-                yield from _scanned((*node.then, *node.otherwise))
-            case _:
-                pass
 
 
 def outputs_of(signature: Signature) -> Iterator[tuple[str, str, object]]:

@@ -25,12 +25,12 @@ from polyopt.ir.loops import (
     Kernel,
     LoopFunction,
     LoopKind,
-    Node,
     Scope,
     SetLocal,
     Space,
     While,
 )
+from polyopt.ir.nodes import all_nodes, bodies, nodes_in_loops
 from polyopt.ir.showing import show
 from polyopt.report.explain import explain_loop
 from polyopt.schedule import Schedule
@@ -191,7 +191,7 @@ def _launch(
     shared: list[Storage] = []
     own: list[Storage] = []
     copies = 0
-    for node in _nodes((*kernel.body, *kernel.finish)):
+    for node in all_nodes((*kernel.body, *kernel.finish)):
         match node:
             case Assign() | Declare() | SetLocal() | Fail() if node.statement:
                 statements.append(node.statement)
@@ -215,7 +215,7 @@ def _launch(
         threads,
         tuple(shared),
         tuple(own),
-        tuple(_waits((*kernel.body, *kernel.finish), ())),
+        tuple(_waits((*kernel.body, *kernel.finish))),
         copies,
         tuple(_reasons(kernel, schedules)) if not grid and not threads else (),
         tuple(dict.fromkeys(ends)),
@@ -228,38 +228,21 @@ def _launch(
 
 
 def _assigns(body: Body) -> Iterator[Assign]:
-    return (node for node in _nodes(body) if isinstance(node, Assign))
+    return (node for node in all_nodes(body) if isinstance(node, Assign))
 
 
 def _nests(body: Body, rules: Mapping[str, str]) -> Iterator[str]:
     """Yield what the threads of a block do together, and over which loops."""
     for node in body:
         if isinstance(node, For) and node.kind is LoopKind.THREAD:
-            inside = list(_nodes((node,)))
+            inside = list(all_nodes((node,)))
             loops = [n for n in inside if isinstance(n, For) and n.kind is LoopKind.THREAD]
             done = [n for n in inside if isinstance(n, Assign)]
             what = dict.fromkeys(n.statement or f"copies of {n.target.array}" for n in done)
             yield f"{', '.join(what)}: {', '.join(_loop(loop, rules) for loop in loops)}"
         else:
-            for part in _parts(node):
+            for part in bodies(node):
                 yield from _nests(part, rules)
-
-
-def _nodes(body: Body) -> Iterator[Node]:
-    for node in body:
-        yield node
-        for part in _parts(node):
-            yield from _nodes(part)
-
-
-def _parts(node: Node) -> tuple[Body, ...]:
-    match node:
-        case For() | While():
-            return (node.body,)
-        case If():
-            return (node.then, node.otherwise)
-        case _:
-            return ()
 
 
 def _loop(loop: For, rules: Mapping[str, str]) -> str:
@@ -275,15 +258,12 @@ def _storage(node: DeclareArray, skipped: int) -> Storage:
     return Storage(node.array.name, numbers, str(node.array.dtype), size)
 
 
-def _waits(body: Body, inside: tuple[str, ...]) -> Iterator[Wait]:
-    for node in body:
+def _waits(body: Body) -> Iterator[Wait]:
+    for loops, node in nodes_in_loops(body):
         if isinstance(node, Barrier):
             scope = "warp" if node.scope is Scope.WARP else "block"
+            inside = tuple(loop.iter for loop in loops if loop.kind is not LoopKind.BLOCK)
             yield Wait(scope, node.note, inside)
-        is_round = isinstance(node, For) and node.kind is not LoopKind.BLOCK
-        within = (*inside, node.iter) if is_round and isinstance(node, For) else inside
-        for part in _parts(node):
-            yield from _waits(part, within)
 
 
 def _reasons(kernel: Kernel, schedules: Sequence[Schedule]) -> Iterator[str]:

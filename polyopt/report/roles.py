@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from polyopt.dataclass import dataclass
 from polyopt.ir.expr import Expr
-from polyopt.ir.loops import Assign, Body, Declare, For, If, Kernel, LoopKind, SetLocal, While
+from polyopt.ir.loops import Assign, Body, Declare, For, LoopKind, SetLocal
 from polyopt.ir.names import iterators
+from polyopt.ir.nodes import nodes_in_loops
 from polyopt.ir.scop import Statement
 from polyopt.model.nests import Nest, is_vector
 from polyopt.report.names import dimension
@@ -37,7 +38,7 @@ def roles_of(nest: Nest, statements: Mapping[str, Statement]) -> Roles:
     vector: dict[str, None] = {}
     within: dict[str, set[int]] = {}
     around = {loop.iter for loop in nest.around if isinstance(loop, For)}
-    for node, stack in _instances(nest.body, ()):
+    for node, stack in _instances(nest.body):
         statement = statements.get(node.statement)
         if statement is None or len(statement.iters) != len(node.instance):
             continue
@@ -65,20 +66,11 @@ def _is_wavefront(before: tuple[For, ...], loop: For, moved: list[frozenset[str]
     return bool(mine) and all(names & ordered for names in mine)
 
 
-def _instances(body: Body, stack: tuple[For, ...]) -> Iterator[tuple[_Instance, tuple[For, ...]]]:
+def _instances(body: Body) -> Iterator[tuple[_Instance, tuple[For, ...]]]:
     """Yield what runs an instance of a statement, and the loops around it in the nest."""
-    for node in body:
-        match node:
-            case For():
-                yield from _instances(node.body, (*stack, node))
-            case While() | Kernel():
-                yield from _instances(node.body, stack)
-            case If():
-                yield from _instances((*node.then, *node.otherwise), stack)
-            case Assign() | Declare() | SetLocal() if node.statement:
-                yield node, stack
-            case _:
-                pass
+    for stack, node in nodes_in_loops(body):
+        if isinstance(node, Assign | Declare | SetLocal) and node.statement:
+            yield node, stack
 
 
 def _moving(index: Expr, stack: tuple[For, ...]) -> frozenset[str]:

@@ -46,7 +46,7 @@ from polyopt.ir.loops import (
     Node,
     Space,
 )
-from polyopt.ir.matrix import MatrixTile, NoTile, matrix_tile, reach, touched, trips
+from polyopt.ir.matrix import MatrixTile, NoTile, has_matrix, matrix_tile, reach, touched, trips
 from polyopt.ir.names import has_iterator
 from polyopt.ir.nodes import all_nodes, changed, map_bodies
 from polyopt.ir.types import DType
@@ -67,7 +67,7 @@ def require_register_results(fn: LoopFunction) -> LoopFunction:
 def _of_registers(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, ...]) -> Body:
     try:
         for nest in outermost_nests(body):
-            if has_matrix_loops((nest,)):
+            if has_matrix((nest,)):
                 tile = matrix_tile(nest, kernel.threads, in_registers=False)
                 if tile.target.array not in _arrays(body, Space.REGISTER):
                     raise NoTile(f"{tile.target.array} is not kept in registers")
@@ -88,7 +88,7 @@ def _refused(kernel: Kernel, error: NoTile) -> EmitError:
 
 def has_matrices(fn: LoopFunction) -> bool:
     """Tell whether some loop is asked to run on matrix instructions."""
-    return has_matrix_loops(fn.body)
+    return has_matrix(fn.body)
 
 
 def without_matrices(fn: LoopFunction) -> LoopFunction:
@@ -102,7 +102,7 @@ def _arrays(body: Body, space: Space) -> dict[str, Array]:
 
 
 def _block(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, ...]) -> Body:
-    if not has_matrix_loops(body):
+    if not has_matrix(body):
         return body
     try:
         return _with_tiles(kernel, body)
@@ -112,17 +112,12 @@ def _block(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, ...]
 
 def as_accessed(nest: For, threads: int) -> For:
     """Return a nest with the accesses of matrix instructions, where `nest` is a tile for these."""
-    if not has_matrix_loops((nest,)):
+    if not has_matrix((nest,)):
         return nest
     try:
         return touched(matrix_tile(nest, threads), _LANES)
     except NoTile:
         return nest
-
-
-def has_matrix_loops(body: Body) -> bool:
-    """Tell whether a MATRIX loop is anywhere in `body`."""
-    return any(isinstance(n, For) and n.kind is LoopKind.MATRIX for n in all_nodes(body))
 
 
 def without_matrix(body: Body) -> Body:
@@ -163,7 +158,7 @@ def _formed(body: Body, threads: int, tiles: list[MatrixTile]) -> Body:
     result: list[Node] = []
     for node in body:
         if isinstance(node, For) and node.kind is LoopKind.THREAD:
-            if has_matrix_loops((node,)):
+            if has_matrix((node,)):
                 nest = normalized_nest(node)
                 if nest is None or len(nest.body) != 1:
                     raise NoTile("its loops have no constant lengths, or more than one body")
@@ -196,7 +191,7 @@ def _whole(body: Body, filled: frozenset[str], results: frozenset[str]) -> Body:
             written = {n.target.array for n in all_nodes((node,)) if isinstance(n, Assign)}
             if written and written <= filled:
                 parts.append(_as_box(node, fills=True))
-            elif any(mentions(node, name) for name in results) and not has_matrix_loops((node,)):
+            elif any(mentions(node, name) for name in results) and not has_matrix((node,)):
                 parts.append(_as_box(node, fills=False))
             else:
                 parts.append(node)
