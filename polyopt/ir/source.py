@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum, unique
 from typing import TypeAlias
 
-from polyopt.dataclass import dataclass
+from polyopt.dataclass import dataclass, field
 from polyopt.errors import Loc
 from polyopt.ir.expr import Expr
 from polyopt.ir.types import DType
@@ -189,17 +189,30 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Subscripts:
+    """Elements of `array` that are subscripts of a dimension of `extent` elements.
+
+    `array` is empty where they are computed.
+    """
+
+    array: str
+    extent: Expr
+    wraps: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Fault:
     """A condition found broken while the kernel ran, as the error the caller gets.
 
     The entry returns 2 plus the fault's number in the signature.  Written arguments hold what had
-    been computed so far.
+    been computed so far.  `subscripts` are those among which one is outside.
     """
 
     code: str
     message: str
     loc: Loc | None = None
     hint: str | None = None
+    subscripts: Subscripts | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

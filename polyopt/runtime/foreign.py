@@ -106,7 +106,7 @@ class ForeignKernel:
         key = _key(values) if self._keeps else None
         last, passed = self._last
         if key is not None and key == last and not self.is_forked():
-            self._enter(passed, [])
+            self._enter(passed, [], values)
             return results_of(self._source.signature, {}, values)
         arguments = self._source.signature.arguments
         if len(values) != len(arguments):
@@ -150,16 +150,18 @@ class ForeignKernel:
         passed = [_value(param, arrays, bound, callback) for param in self._source.params]
         if key is not None:
             self._last = key, passed
-        self._enter(passed, errors)
+        self._enter(passed, errors, values)
         return results_of(signature, trimmed(signature, arrays, self._support), values)
 
-    def _enter(self, passed: list[object], errors: list[BaseException]) -> None:
+    def _enter(
+        self, passed: list[object], errors: list[BaseException], values: tuple[object, ...]
+    ) -> None:
         """Run the entry; raise what came up meanwhile, or the error that its status tells of."""
         status = self._listening(passed, errors)
         if status < 0 and errors:
             raise errors[0]
         if status != 0:
-            self._support.fail(status)
+            self._support.fail(status, values)
 
     def _callback(self, errors: list[BaseException]) -> Callable[..., int]:
         """Return the function that the kernel calls for library functions."""

@@ -87,6 +87,7 @@ from polyopt.ir.source import (
     Source,
     Start,
     StartOf,
+    Subscripts,
 )
 from polyopt.ir.types import DType
 
@@ -95,7 +96,7 @@ _RECORDS: dict[str, type] = {
     for cls in (
         Loc, ArrayArg, ScalarArg, ConstArg, SizeOf, IntegerOf, OutputArray, Result, Check,
         Computed, Signature, CParam, Source,
-        Fault, LibraryCall, Operand, Part, Start, StartOf,
+        Fault, Subscripts, LibraryCall, Operand, Part, Start, StartOf,
         Const, Iter, Param, Symbol, Load, Unary, Binary, Compare, Call, Select, Cast,
         DeviceProgram, DeviceSource, KernelEntry, KernelParam, Array, Turn,
         For, While, If, Break, Fail, Declare, SetLocal, AllocateArray, CallLibrary, Kernel,

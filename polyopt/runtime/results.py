@@ -12,9 +12,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from polyopt.dataclass import dataclass
-from polyopt.errors import BudgetError, InternalError, kernel_fault
+from polyopt.errors import BudgetError, InternalError, KernelFault, PolyoptError, kernel_fault
 from polyopt.ir.library import call_library
-from polyopt.ir.source import ArrayArg, Result, ResultKind, Signature
+from polyopt.ir.source import ArrayArg, Fault, Result, ResultKind, Signature, Subscripts
 from polyopt.ir.types import DType
 from polyopt.never import assert_never
 from polyopt.runtime.values import AnyArray, array_at
@@ -62,6 +62,43 @@ def _result(
             assert_never(result.kind)
 
 
+def _error(signature: Signature, fault: Fault, values: tuple[object, ...] | None) -> KernelFault:
+    """Return the error of a fault, in a call with these values."""
+    error = kernel_fault(fault.code, fault.message, loc=fault.loc, hint=fault.hint)
+    if values is not None and fault.subscripts is not None:
+        error.notes = _facts(signature, fault.subscripts, values)
+    return error
+
+
+def _facts(
+    signature: Signature, subscripts: Subscripts, values: tuple[object, ...]
+) -> tuple[str, ...]:
+    """Return notes: the extent that subscripts leave, and those arguments' elements that do."""
+    from polyopt.ir.expr import Const
+    from polyopt.ir.integers import evaluate
+    from polyopt.runtime.check import check_call
+
+    try:
+        bound = check_call(signature, values)
+        extent = evaluate(subscripts.extent, bound.sizes)
+    except (PolyoptError, KeyError, TypeError):  # it was found while the kernel ran
+        return ()
+    said = () if isinstance(subscripts.extent, Const) else (f"the extent is {extent} in this call",)
+    kept = {a.array for a in signature.arguments if isinstance(a, ArrayArg) and not a.written}
+    if subscripts.array not in kept:
+        return said
+    given = bound.arrays[subscripts.array]
+    least = -extent if subscripts.wraps else 0
+    places = np.argwhere((given < least) | (given >= extent))
+    if not len(places):
+        return said
+    first = tuple(places[0].tolist())
+    name = next(a.name for a in signature.arguments if getattr(a, "array", "") == subscripts.array)
+    where = f"{name}[{', '.join(map(str, first))}]" if first else name
+    others = f"; so are {len(places) - 1} more of its elements" if len(places) > 1 else ""
+    return (*said, f"{where} is {given[first]}, outside of {least} to {extent - 1}{others}")
+
+
 NO_MEMORY = 1
 FIRST_FAULT = 2
 
@@ -72,8 +109,8 @@ class Support:
 
     signature: Signature
 
-    def fail(self, status: int) -> NoReturn:
-        """Raise the error that a kernel's status stands for."""
+    def fail(self, status: int, values: tuple[object, ...] | None = None) -> NoReturn:
+        """Raise the error that a kernel's status stands for, in a call with these values."""
         if status == NO_MEMORY:
             raise BudgetError(
                 "PO0702",
@@ -84,7 +121,7 @@ class Support:
         if not 0 <= number < len(self.signature.faults):
             raise InternalError("PO0904", f"`{self.signature.name}` ended with status {status}")
         fault = self.signature.faults[number]
-        raise kernel_fault(fault.code, fault.message, loc=fault.loc, hint=fault.hint)
+        raise _error(self.signature, fault, values)  # no local of this frame has the error
 
     def library(self, site: int, addresses: Sequence[int], extents: Sequence[int]) -> None:
         """Call library function `site` on the arrays at `addresses`."""

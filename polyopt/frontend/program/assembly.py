@@ -32,7 +32,12 @@ from polyopt.frontend.program.drafts import (
     dynamic_params,
 )
 from polyopt.frontend.program.regions import Former, Known, used_params
-from polyopt.frontend.program.renaming import Renaming, renamed_draft, renamed_mark
+from polyopt.frontend.program.renaming import (
+    Renaming,
+    renamed_draft,
+    renamed_fault,
+    renamed_mark,
+)
 from polyopt.frontend.program.statement_domains import scope_exprs, size_context
 from polyopt.frontend.values.values import Buffer, Index
 from polyopt.ir.affine import coalesced, condition_set, param_space
@@ -209,7 +214,8 @@ def finish(b: Builder, rename: Renaming, found: Alive, params: tuple[str, ...]) 
         parts = (Scop(params, context, arrays, ()),)
     if is_static:
         parts = tuple(map(_needed, parts))
-    return Finished(parts, arrays, checks, tuple(b.faults))
+    faults = tuple(renamed_fault(rename, fault) for fault in b.faults)
+    return Finished(parts, arrays, checks, faults)
 
 
 def _check_memory(found: Alive) -> None:

@@ -45,7 +45,7 @@ from polyopt.frontend.values.values import Buffer, Index, Tensor, Value
 from polyopt.ir.expr import Cast, Const, Expr, Iter, Load, Param, integer, loads
 from polyopt.ir.scop import Reduction
 from polyopt.ir.showing import show
-from polyopt.ir.source import Fault, LibraryCall
+from polyopt.ir.source import Fault, LibraryCall, Subscripts
 from polyopt.ir.types import DType
 
 if TYPE_CHECKING:
@@ -337,9 +337,16 @@ class Builder:
 
     # -- faults -----------------------------------------------------------------------------------
 
-    def fault(self, code: str, message: str, loc: Loc | None, hint: str | None = None) -> int:
+    def fault(
+        self,
+        code: str,
+        message: str,
+        loc: Loc | None,
+        hint: str | None = None,
+        subscripts: Subscripts | None = None,
+    ) -> int:
         """Return the number of a fault that the kernel may run into."""
-        found = Fault(code, message, loc, hint)
+        found = Fault(code, message, loc, hint, subscripts)
         if found not in self.faults:
             self.faults.append(found)
         return self.faults.index(found)

@@ -11,6 +11,7 @@ from polyopt.dataclass import dataclass, field, replace
 from polyopt.frontend.program.drafts import Binding, Draft, Mark
 from polyopt.frontend.program.statement_domains import Scope
 from polyopt.ir.expr import Cast, Expr, Load, Param, Symbol, rewrite
+from polyopt.ir.source import Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,17 @@ def renamed_mark(rename: Renaming, mark: Mark) -> Mark:
     if isinstance(what, Binding):
         what = Binding(rename.params[what.param], what.value)
     return Mark(renamed_scope(rename, mark.scope), what)
+
+
+def renamed_fault(rename: Renaming, fault: Fault) -> Fault:
+    """Return the fault under the final names; an extent that has none is left out."""
+    if fault.subscripts is None:
+        return fault
+    try:
+        extent = rename.expr(fault.subscripts.extent)
+    except KeyError:
+        return replace(fault, subscripts=None)
+    return replace(fault, subscripts=replace(fault.subscripts, extent=extent))
 
 
 def renamed_draft(rename: Renaming, draft: Draft) -> Draft:

@@ -31,8 +31,9 @@ from polyopt.frontend.program.memory import stored_number, stored_subscript
 from polyopt.frontend.program.statement_domains import Loop
 from polyopt.frontend.values.promote import cast
 from polyopt.frontend.values.values import Number, Tensor, cost_of
-from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, integer, loads
+from polyopt.ir.expr import Binary, BinaryOp, Cast, Compare, CompareOp, Expr, Load, integer, loads
 from polyopt.ir.showing import show
+from polyopt.ir.source import Subscripts
 from polyopt.ir.types import DType
 
 CODE = "PO0231"
@@ -133,7 +134,11 @@ def checked(
     conditions = [condition for condition in needed if condition is not None]
     if conditions:
         message = f"`{place.text}` is out of bounds of `{place.name}`, whose extent there is "
-        number = b.fault(CODE, message + show(extent), place.loc, HINT)
+        read = index
+        while isinstance(read, Cast):
+            read = read.operand
+        asked = Subscripts(read.array if isinstance(read, Load) else "", extent, wraps)
+        number = b.fault(CODE, message + show(extent), place.loc, HINT, asked)
         both_ends = pending is None and below and above and None not in (low, high)
         if both_ends:  # one comparison in place of two, of values that the access needs
             moved = Compare(CompareOp.NE, inside, found)

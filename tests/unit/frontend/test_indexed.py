@@ -165,3 +165,54 @@ def test_strides_and_orders() -> None:
         same(kernel(array, index), array[index])
         same(kernel(array, np.repeat(index, 2)[::2]), array[index])
         same(kernel(array, Q), array[Q])
+
+
+def taken(x, index, y):
+    for i in range(len(y)):
+        y[i] = x[index[i]]
+
+
+def taken_by_rows(x, index, y):
+    for i in range(y.shape[0]):
+        for j in range(y.shape[1]):
+            y[i, j] += x[index[i, j]]
+
+
+def taken_at_sums(x, index, y):
+    for i in range(len(y)):
+        y[i] = x[index[i] + index[i]]
+
+
+def taken_and_changed(x, index, y):
+    for i in range(len(y)):
+        y[i] = x[index[i]]
+        index[i] = 0
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("ctypes", ["0", "1"])
+@pytest.mark.parametrize(
+    ("function", "index", "said"),
+    [
+        (taken, [0, 2, 3], ("index[2] is 3, outside of -3 to 2",)),
+        (taken, [-3, 7, -4], ("index[1] is 7, outside of -3 to 2; so are 1 more of its elements",)),
+        (taken_by_rows, [[0, 1], [9, 2]], ("index[1, 0] is 9, outside of -3 to 2",)),
+        (taken_at_sums, [0, 1, 2], ()),
+        (taken_and_changed, [0, 2, 3], ()),
+    ],
+)
+def test_the_extent_and_the_element_that_leaves_it_are_told(
+    function: Callable[..., object],
+    index: Any,
+    said: tuple[str, ...],
+    ctypes: str,
+    monkeypatch: Any,
+) -> None:
+    monkeypatch.setenv("POLYOPT_FORCE_CTYPES", ctypes)
+    kernel = po.kernel(function)
+    for _ in range(2):
+        given = np.array(index)
+        with pytest.raises(IndexError) as caught:
+            kernel(np.zeros(3), given, np.zeros(given.shape))
+        expected = ("the extent is 3 in this call", *said)
+        assert caught.value.notes == expected  # type: ignore[attr-defined]

@@ -21,12 +21,15 @@ static inline int is_lost(const Kernel *kernel)
 }
 
 /* Raise the error that a kernel's status stands for, instead of any other. */
-static void fail(Kernel *kernel, int status)
+static void fail(Kernel *kernel, int status, PyObject *const *args)
 {
     PyErr_Clear();
-    PyObject *number = PyLong_FromLong(status);
-    PyObject *nothing = number == NULL ? NULL : PyObject_CallOneArg(kernel->fail, number);
-    Py_XDECREF(number);
+    PyObject *values = PyTuple_New(kernel->call->arguments);
+    for (int k = 0; values != NULL && k < kernel->call->arguments; k++)
+        PyTuple_SET_ITEM(values, k, Py_NewRef(args[k]));
+    PyObject *nothing = values == NULL
+        ? NULL : PyObject_CallFunction(kernel->fail, "iO", status, values);
+    Py_XDECREF(values);
     if (nothing != NULL) {
         Py_DECREF(nothing);
         PyErr_SetString(PyExc_SystemError, "a kernel failed");
@@ -149,7 +152,7 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t nargs, in
         const int fits = make_output(kernel, filled, n, &made[filled], &v[held]);
         filled++;
         if (!fits) {
-            fail(kernel, NO_MEMORY);
+            fail(kernel, NO_MEMORY, args);
             goto done;
         }
         held++;
@@ -159,7 +162,7 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t nargs, in
         if (cut(kernel, v, made))
             result = results(call, args, made);
     } else if (status > 0 || !PyErr_Occurred())
-        fail(kernel, status);
+        fail(kernel, status, args);
     goto done;
 refuse:
     result = Py_NewRef(Py_NotImplemented);
