@@ -17,7 +17,6 @@ from polyopt import emit, schedule, strategy
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.lanes import is_contiguous, row_arrays
 from polyopt.emit.lower import lower, outgrowing
-from polyopt.emit.passes.starts import start_sums
 from polyopt.emit.text import emit as print_loops
 from polyopt.errors import BudgetError, EmitError, PolyoptError, ScheduleError
 from polyopt.ir.budget import Budget, Cost, Dropped, note_dropped, optional, query
@@ -28,7 +27,7 @@ from polyopt.ir.program import Program, inner_scops
 from polyopt.ir.scop import Scop
 from polyopt.machine import Machine
 from polyopt.proof import Certificate
-from polyopt.proving import Form, first_proven, plain_loops
+from polyopt.proving import Form, first_proven, holds_elements, plain_loops
 from polyopt.schedule import Schedule, source_schedule
 from polyopt.targets import FUSED, FpMode, Options, Target, seconds_to_compile
 from polyopt.transforms import parse_schedules, show_schedules
@@ -204,8 +203,8 @@ def _forms(lowered: LoopFunction, options: Options, machine: Machine) -> list[Fo
         return _device_forms(lowered, options)
     wanted = sequential(lowered) if options.threads == 1 else lowered
     loops = emit.optimize_loops(wanted, machine, options.fp.value)
-    started = start_sums(loops)
     forms = [Form("optimized loops", lambda: loops), Form("threads", lambda: plain_loops(wanted))]
+    started = emit.starts.start_sums(loops) if holds_elements(loops) else loops
     return forms if started is loops else [Form("started sums", lambda: started), *forms]
 
 

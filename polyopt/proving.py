@@ -13,8 +13,9 @@ from polyopt.emit.fault_exits import exit_on_faults
 from polyopt.emit.passes.ratios import settle_ratios
 from polyopt.errors import BudgetError
 from polyopt.ir.budget import note_dropped, query
-from polyopt.ir.loops import Body, For, LoopFunction, LoopKind, Node
-from polyopt.ir.nodes import map_bodies
+from polyopt.ir.expr import Load, VectorLoad
+from polyopt.ir.loops import Body, Declare, For, LoopFunction, LoopKind, Node
+from polyopt.ir.nodes import all_nodes, map_bodies
 from polyopt.ir.program import Program
 from polyopt.proof import Certificate, certify
 
@@ -69,6 +70,12 @@ def unproven(name: str, reason: str) -> BudgetError:
         f"`{name}`: the loops could not be proven to be the program: {reason}",
         hint="give the proof more time with `budget=`, or compile a smaller part of the function",
     )
+
+
+def holds_elements(function: LoopFunction) -> bool:
+    """Tell whether loops keep elements in locals while they run."""
+    locals_ = (n for n in all_nodes(function.body) if isinstance(n, Declare) and not n.statement)
+    return any(isinstance(local.value, Load | VectorLoad) for local in locals_)
 
 
 def plain_loops(function: LoopFunction) -> LoopFunction:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from polyopt.emit import register_transpose as register_transpose
     from polyopt.emit import rerolling as rerolling
     from polyopt.emit import sharing as sharing
+    from polyopt.emit import starts as starts
     from polyopt.emit import tidying as tidying
     from polyopt.emit import vector_loops as vector_loops
     from polyopt.emit import vector_sums as vector_sums

@@ -9,7 +9,7 @@ import pytest
 
 import polyopt as po
 from polyopt.emit.passes.scalar_replacement import replace_in_loops
-from polyopt.emit.passes.starts import start_sums
+from polyopt.emit.starts import start_sums
 from polyopt.ir.expr import Const
 from polyopt.ir.loops import Assign, For, If, SetLocal
 from polyopt.ir.nodes import all_nodes
