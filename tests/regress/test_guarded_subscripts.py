@@ -11,6 +11,9 @@ import pytest
 import polyopt as po
 from polyopt.frontend.integers.affine_integers import FALSE
 from polyopt.ir.expr import walk
+from polyopt.pipeline import compile_program
+from polyopt.targets import Options
+from tests.machines import NARROW
 from tests.unit.frontend.harness import agree, compiled
 
 
@@ -111,3 +114,14 @@ def test_parts_that_never_run_are_no_statements() -> None:
     guards = [s.guard for s in program.scop.statements if s.guard is not None]
     assert guards
     assert not any(part == FALSE for guard in guards for part in walk(guard))
+
+
+def packed_triangle(p, x, y):
+    for i in range(x.shape[0]):
+        for j in range(i + 1):
+            y[i] += p[i * (i + 1) // 2 + j] * x[j]
+
+
+def test_checks_of_products_are_proven_as_the_passes_leave_them() -> None:
+    program = compiled(packed_triangle, np.zeros(6), np.zeros(3), np.zeros(3))
+    assert compile_program(program, Options(), NARROW).dropped == ()

@@ -211,6 +211,8 @@ def _decided(expr: Compare, ranges: Ranges) -> Expr:
     left, right = folded(expr.left, ranges), folded(expr.right, ranges)
     difference = sub(left, right)
     value = linear(difference)
+    if any(_is_product(part) for term, _ in value.terms for part in walk(term)):
+        return replace(expr, left=left, right=right)  # the certificate could not tell
     low, high = ranges.least(difference), ranges.most(difference)
     if not value.terms:
         low = high = value.constant
@@ -225,6 +227,11 @@ def _decided(expr: Compare, ranges: Ranges) -> Expr:
     elif not value.terms:
         return Const((value.constant == 0) == (expr.op is CompareOp.EQ), DType.BOOL)
     return replace(expr, left=left, right=right)
+
+
+def _is_product(expr: Expr) -> bool:
+    is_scaled = isinstance(expr, Binary) and isinstance(expr.right, Const)
+    return isinstance(expr, Binary) and expr.op is BinaryOp.MUL and not is_scaled
 
 
 def _reaches(low: int | None, high: int | None, limit: tuple[int | None, int | None]) -> bool:
