@@ -24,6 +24,7 @@ _FOOT = """\
 #endif
 """
 _DONE = """\
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 static inline void polyopt_done(int status)

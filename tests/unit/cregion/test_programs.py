@@ -188,3 +188,28 @@ def test_values_pass_from_one_run_of_a_region_to_the_next(tmp_path):
     both = library(source), library(tmp_path / "after.c", "-fopenmp")
     before, after = run(both, "rounds", [9, numbers(9, 1), np.zeros(1)])
     assert before == after
+
+
+DIAGONALS = """long diagonals(int n, double (*A)[n])
+{
+  long total = 0;
+#pragma scop
+  for (int d = 0; d < 2 * n - 1; d++)
+    for (int i = (d < n ? 0 : d - n + 1); i <= (d < n ? d : n - 1); i++) {
+      A[i][d - i] = A[i][d - i] * 2 + d;
+      total += d * i;
+    }
+#pragma endscop
+  return total;
+}
+"""
+
+
+def test_limits_of_counters_need_no_header_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "before.c"
+    path.write_text(DIAGONALS)
+    (tmp_path / "after.c").write_text(optimized(path))
+    two = library(path), library(tmp_path / "after.c", "-Wall", "-Werror", "-fopenmp")
+    for n in (0, 1, 2, 7, 30):
+        before, after = run(two, "diagonals", [n, numbers(n * n, n)], ctypes.c_long)
+        assert before == after
