@@ -14,11 +14,11 @@ As in Goto and van de Geijn, "Anatomy of high-performance matrix multiplication"
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from functools import partial
 from math import prod
 
-from polyopt.dataclass import dataclass, replace
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.passes.disjoint import Element, LoopBox
 from polyopt.emit.passes.factors import factors
 from polyopt.emit.passes.rewriting import trip_count
@@ -78,11 +78,16 @@ def pack_operands(fn: LoopFunction, machine: Machine) -> LoopFunction:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """The names that are taken, the function's arrays, the machine."""
+    """The names that are taken, the function's arrays, the machine; what is not packed again."""
 
     taken: set[str]
     arrays: Mapping[str, Array]
     machine: Machine
+    panels: set[str] = field(default_factory=set)
+
+    def without(self, arrays: Set[str]) -> _Scope:
+        """Return a scope in which elements of `arrays` are not packed."""
+        return replace(self, panels=self.panels | arrays)
 
 
 def _inside(body: Body, around: tuple[For, ...], scope: _Scope) -> Body:
@@ -122,7 +127,8 @@ def _inside(body: Body, around: tuple[For, ...], scope: _Scope) -> Body:
     first = next((s for s in starts if s.is_shared(alone)), None)
     if first is None or trip_count(first.nest.tiles):
         return tuple(found)
-    plain = (first.again[0], *_inside(first.again[1:], around, scope))
+    own = {name for packed in first.packs for name in packed.arrays}
+    plain = (first.again[0], *_inside(first.again[1:], around, scope.without(own)))
     return (*found[: first.place], If(first.pays(scope), tuple(found[first.place :]), plain))
 
 
@@ -361,8 +367,11 @@ def _packs(nest: RegisterTile, around: tuple[For, ...], scope: _Scope) -> list[_
         if elements * load.dtype.size > most:
             continue
         varying = next(x for x in loads(load) if has_iterator(x, {nest.lanes.iter}))
+        if varying.array in scope.panels:
+            continue
         name = fresh_name(f"{varying.array}_panel", taken)
         taken.add(name)
+        scope.panels.add(name)
         cell = Load(name, index, load.dtype)
         array = Array(name, load.dtype, shape, Role.TEMP)
         lanes = max(1, machine.vector_bytes // load.dtype.size)
