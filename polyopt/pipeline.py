@@ -435,8 +435,7 @@ def _automatic(
                 is_part=not program.is_static, source=source,
                 seconds=seconds if len(program.scops) == 1 else None,
             )  # fmt: skip
-        target = options.target
-        model = strategy.gpu.GpuModel(matrices=target.matrices, atomics=target.atomics)
+        model = strategy.gpu.GpuModel.of(options.target)
         return strategy.gpu.auto_schedule_gpu(scop, model, large)
     return schedule.large_parts.schedule_in_source_order(scop)
 

@@ -18,8 +18,9 @@ class Target:
 
     `printer` returns the text of loops, `opener` a device for the option `device`; functions of
     polyopt go by their places, imported on use.  Without an opener the host runs the text.
-    `conditional`: devices decide which kernels of a program run.  `matrices`, `atomics`: there are
-    matrix instructions, and updates of elements that data chooses.
+    `conditional`: devices decide which kernels of a program run.  `matrices`, `atomics`,
+    `shuffles`: there are matrix instructions, updates of elements that data chooses, and ways for
+    threads of a warp to pass on values without memory.
     `package`: name and version of what has it, if not polyopt; kernels are kept for each version.
     """
 
@@ -30,6 +31,7 @@ class Target:
     conditional: bool = False
     matrices: bool = False
     atomics: bool = False
+    shuffles: bool = False
     package: str = ""
 
     C: ClassVar[Target]
@@ -61,7 +63,7 @@ def _function(place: str | Callable[..., Any]) -> Callable[..., Any]:
 Target.C = Target("c", ".c", "emit.c.emit_c")
 Target.CUDA = Target(
     "cuda", ".cu", "emit.cuda.emit_cuda", "hosting.devices.open_cuda",
-    conditional=True, matrices=True, atomics=True,
+    conditional=True, matrices=True, atomics=True, shuffles=True,
 )  # fmt: skip
 Target.OPENCL = Target("opencl", ".cl", "emit.opencl.emit_opencl", "hosting.devices.open_opencl")
 

@@ -7,7 +7,8 @@ registers, exponentials in shared memory.  Groups of lanes combine maxima and su
 first lane of each keeps what a row has.
 Products for matrix instructions have their results in fragments: elements of rows are passed on in
 shared memory, and exponentials are copied there once more, zeros around them.
-Leaves: what the rule for processors leaves, and sums of products that fill no tile.
+Leaves: what the rule for processors leaves, sums of products that fill no tile, and devices without
+shuffles, where the threads of a block would wait twice for each row.
 The scheme is Dao et al., "FlashAttention", 2022.
 """
 
@@ -78,7 +79,7 @@ def _mapped(schedule: Schedule, name: str, device: GpuModel) -> Schedule | None:
         group = find_running_sums(schedule.scop, name)
     except NotRunning:
         return None
-    if not group.has_products:
+    if not (group.has_products and device.shuffles):
         return None
     for matrices in (False, True):
         sizes = _fitting(device, group.top.target.dtype.size, matrices)

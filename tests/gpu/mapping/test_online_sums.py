@@ -10,6 +10,10 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.frontend import build, infer_types
+from polyopt.pipeline import with_mode
+from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
+from polyopt.targets import FpMode, Options, Target
 from tests.heldout.products import recalled, softened
 from tests.texts import bare
 
@@ -126,3 +130,11 @@ def test_matrix_instructions_compute_the_products(program, fp, far, matrices):
     (kernel,) = (part for part in made.source.split("__global__")[1:] if "shfl" in part)
     assert len(re.findall(r"po_mma_\w+\(", kernel)) == matrices
     assert "exp" in kernel
+
+
+def test_needs_shuffles():
+    options = Options(fp=FpMode.REASSOCIATE, target=Target.OPENCL)
+    scop = with_mode(build(attention, infer_types(attention)), options).scop
+    assert not GpuModel.of(Target.OPENCL).shuffles
+    for model, is_online in ((GpuModel.of(Target.OPENCL), False), (GpuModel(), True)):
+        assert ("online(" in auto_schedule_gpu(scop, model).text) is is_online
