@@ -21,12 +21,11 @@ from polyopt.ir.expr import (
     Iter,
     Load,
     MathFunc,
-    Select,
     loads,
     rewrite,
     walk,
 )
-from polyopt.ir.extremum import chosen
+from polyopt.ir.extremum import Update, update_by
 from polyopt.ir.scop import Role, Scop, Statement
 
 LAWS = (MathFunc.EXP, MathFunc.EXP2)
@@ -130,10 +129,8 @@ def _is_maximum(statement: Statement) -> bool:
 
 def element_of(top: Statement) -> Load | None:
     """Return the element that a maximum is updated by, as `max(m, x)` or `x if x > m else m`."""
-    match top.value:
-        case Binary(op=BinaryOp.MAX, left=left, right=Load() as element) if left == top.target:
-            return element
-        case Select(then=Load() as element) if chosen(top.value, top.target) is BinaryOp.MAX:
+    match update_by(top.value, top.target):
+        case Update(op=BinaryOp.MAX, fresh=Load() as element):
             return element
         case _:
             return None
