@@ -136,6 +136,18 @@ def element_of(top: Statement) -> Load | None:
             return None
 
 
+def sums_of_products(scop: Scop, name: str) -> RunningSums | None:
+    """Return the sums below the maximum called `name` where products make its rows and use them.
+
+    Such rows need not be kept; None where the sums are others, or cannot go with the maximum.
+    """
+    try:
+        group = find_running_sums(scop, name)
+    except NotRunning:
+        return None
+    return group if group.has_products else None
+
+
 def find_running_sums(scop: Scop, name: str) -> RunningSums:
     """Return the sums that go with the maximum called `name`; raises `NotRunning`."""
     top = next((s for s in scop.statements if s.name == name), None)

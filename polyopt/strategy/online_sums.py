@@ -16,7 +16,7 @@ from polyopt.dataclass import replace
 from polyopt.ir.affine import is_box
 from polyopt.machine import Machine
 from polyopt.model.contraction import ContractionSizes, contraction_sizes, register_tile
-from polyopt.schedule.running_sums import NotRunning, RunningSums, find_running_sums, maxima
+from polyopt.schedule.running_sums import RunningSums, maxima, sums_of_products
 from polyopt.schedule.schedule import Schedule, attempt_each
 from polyopt.schedule.tree import bands, find_band, only_statement
 from polyopt.strategy.contraction import find_roles, tile_inner_product
@@ -37,11 +37,8 @@ def carry_sums(schedule: Schedule, machine: Machine) -> Schedule:
 
 
 def _carried(schedule: Schedule, name: str, machine: Machine) -> Schedule | None:
-    try:
-        group = find_running_sums(schedule.scop, name)
-    except NotRunning:
-        return None
-    if not group.has_products:
+    group = sums_of_products(schedule.scop, name)
+    if group is None:
         return None
     size = group.top.target.dtype.size
     block = _block(group, machine, size)

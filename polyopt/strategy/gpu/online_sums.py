@@ -19,7 +19,7 @@ from contextlib import suppress
 from polyopt.dataclass import replace
 from polyopt.ir.budget import optional
 from polyopt.schedule.contraction import contraction_loops
-from polyopt.schedule.running_sums import NotRunning, find_running_sums, maxima
+from polyopt.schedule.running_sums import maxima, sums_of_products
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import (
     Sequence,
@@ -75,11 +75,8 @@ def map_online_sums(schedule: Schedule, device: GpuModel) -> Schedule:
 
 
 def _mapped(schedule: Schedule, name: str, device: GpuModel) -> Schedule | None:
-    try:
-        group = find_running_sums(schedule.scop, name)
-    except NotRunning:
-        return None
-    if not (group.has_products and device.shuffles):
+    group = sums_of_products(schedule.scop, name) if device.shuffles else None
+    if group is None:
         return None
     for matrices in (False, True):
         sizes = _fitting(device, group.top.target.dtype.size, matrices)
