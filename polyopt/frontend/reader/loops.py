@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from polyopt import frontend
 from polyopt.dataclass import dataclass, replace
-from polyopt.frontend.integers.affine_integers import FALSE, TRUE, ZERO, less, plus, times
+from polyopt.frontend.integers.affine_integers import FALSE, TRUE, ZERO, less, plus, select, times
 from polyopt.frontend.numpy.call_arguments import Arguments
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.facts import Occurrence
@@ -22,7 +22,7 @@ from polyopt.frontend.reader.assignments import assign_to
 from polyopt.frontend.reader.conditions import truth
 from polyopt.frontend.reader.expressions import evaluate
 from polyopt.frontend.syntax.liveness import assigned
-from polyopt.frontend.syntax.structure import is_result
+from polyopt.frontend.syntax.structure import flag_of, is_result
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.identifiers import ascii_identifier
 from polyopt.frontend.values.promote import cast, number_of
@@ -49,7 +49,9 @@ from polyopt.frontend.variables.memory_variables import (
 )
 from polyopt.frontend.variables.name_rotation import (
     Phase,
+    Repeated,
     close_rotation,
+    exchanged_at_end,
     grouped,
     rotation,
     settle_watches,
@@ -92,7 +94,7 @@ def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
     groups, phases = grouped(loop, period)
     with _turns(b, frame, node, groups, phases) as leaving:
         states = _read_phases(
-            b, frame, node, groups, source.item, phases, counted, last, unbound, leaving
+            b, frame, node, groups, source.item, phases, counted, last, unbound, leaving, rotating
         )
     inside = b.marks[first:]
     meet(b, frame, touched)
@@ -142,7 +144,9 @@ def read_while(b: Builder, frame: Frame, node: ast.While) -> None:
             ended = b.unconditional("phase", ZERO, ZERO)
         name = _iterator_name(b, ast.Name("turn"))
         with b.repeat(Loop(name, ZERO, ENDLESS, 1, going, loc)):
-            states = [_read_turn(b, frame, node, going, ended, n, period) for n in range(period)]
+            states = [
+                _read_turn(b, frame, node, going, ended, n, period, rotating) for n in range(period)
+            ]
         forget_iterator(frame, name, "while")
     inside = b.marks[first:]
     meet(b, frame, touched)
@@ -162,7 +166,14 @@ def read_while(b: Builder, frame: Frame, node: ast.While) -> None:
 
 
 def _read_turn(
-    b: Builder, frame: Frame, node: ast.While, going: Load, ended: Expr, number: int, period: int
+    b: Builder,
+    frame: Frame,
+    node: ast.While,
+    going: Load,
+    ended: Expr,
+    number: int,
+    period: int,
+    rotating: tuple[str, ...],
 ) -> dict[str, Value]:
     """Read iteration `number` of a group of `period`; return the names' values before it.
 
@@ -171,12 +182,35 @@ def _read_turn(
     meet(b, frame, assigned(node.body))
     state = dict(frame.env)
     with b.under((), TRUE if number == 0 else going):
-        frame.reader.block(b, frame, node.body)
+        stays = _read_body(b, frame, node, rotating)
         if isinstance(ended, Load):
-            b.emit((), ended, integer((number + 1) % period))
+            b.emit((), ended, _phase_after(stays, number, period))
         again = truth(b, evaluate(b, frame, node.test), frame.loc(node.test))
         b.emit((), going, again.expr if isinstance(again, Number) else FALSE)
     return state
+
+
+def _read_body(b: Builder, frame: Frame, node: Repeated, rotating: tuple[str, ...]) -> Expr:
+    """Read a loop's body; return whether its names have stayed where they were.
+
+    An exchange of arrays that a loop skips when it is left is read as if it were always carried
+    out, as the next iteration is the first to use the names.
+    """
+    exchanges = exchanged_at_end(frame, node, rotating)
+    frame.reader.block(b, frame, [part for part in node.body if part not in exchanges])
+    if not exchanges:
+        return FALSE
+    flag = flag_of(node)
+    assert flag is not None
+    goes_on = _truth_value(evaluate(b, frame, ast.copy_location(ast.Name(flag, ast.Load()), node)))
+    for exchange in exchanges:
+        frame.reader.block(b, frame, exchange.body)
+    return select(goes_on, FALSE, TRUE)
+
+
+def _phase_after(stays: Expr, number: int, period: int) -> Expr:
+    """Return where in the group of `period` the names are after iteration `number`."""
+    return select(stays, integer(number), integer((number + 1) % period))
 
 
 def _is_unbound(frame: Frame, name: str) -> bool:
@@ -203,10 +237,10 @@ class _Leaving:
     going: Load
     ended: Expr
 
-    def note(self, b: Builder, frame: Frame, number: int, period: int) -> None:
+    def note(self, b: Builder, frame: Frame, stays: Expr, number: int, period: int) -> None:
         """Note that iteration `number` of a group of `period` has ended, and whether it left."""
         if isinstance(self.ended, Load):
-            b.emit((), self.ended, integer((number + 1) % period))
+            b.emit((), self.ended, _phase_after(stays, number, period))
         b.emit((), self.going, _truth_value(evaluate(b, frame, self.flag)))
 
 
@@ -274,6 +308,7 @@ def _read_phases(
     last: Number | None,
     unbound: list[str],
     leaving: _Leaving | None,
+    rotating: tuple[str, ...],
 ) -> list[dict[str, Value]]:
     """Read the body once for each phase; return the names' values before each.
 
@@ -292,13 +327,13 @@ def _read_phases(
             assign_to(b, frame, node.target, item(phase.value), node)
             if last is not None and isinstance(last.expr, Load):
                 b.emit((), last.expr, phase.value)
-            frame.reader.block(b, frame, node.body)
+            stays = _read_body(b, frame, node, rotating)
             if last is not None and targets & assigned(node.body):
                 _keep_bound(b, frame, node, last)
             for name in unbound:
                 _keep_last(b, frame, name, loop, len(phases), finals)
             if leaving is not None:
-                leaving.note(b, frame, number, len(phases))
+                leaving.note(b, frame, stays, number, len(phases))
     frame.pins.update(shadowed)
     frame.env.update(finals)
     return states

@@ -17,7 +17,7 @@ from types import UnionType
 
 from polyopt.dataclass import dataclass, field
 from polyopt.errors import Loc
-from polyopt.frontend.syntax.liveness import analyse, plain_names
+from polyopt.frontend.syntax.liveness import analyse, assigned, plain_names
 from polyopt.frontend.values.codes import refuse
 
 RESULT = "(result"
@@ -161,7 +161,12 @@ class Rewriter:
             return [_with_body(node, body or [_placed(ast.Pass(), node)], []), *after]
         self.flags += 1
         flag = f"(going{self.flags})"
-        loop = _with_body(node, self._jumps(body, flag), [])
+        count = _exchanges(body)
+        front, exchange = body[: len(body) - count], body[len(body) - count :]
+        body = self._jumps(front, flag)
+        for group in _apart(exchange):
+            body.append(_placed(ast.If(ast.Name(flag, ast.Load()), group, []), node))
+        loop = _with_body(node, body, [])
         if isinstance(loop, ast.While):
             test = ast.BoolOp(ast.And(), [ast.Name(flag, ast.Load()), loop.test])
             loop.test = ast.fix_missing_locations(ast.copy_location(test, loop.test))
@@ -277,6 +282,55 @@ def _with_body(node: Loop, body: list[ast.stmt], orelse: list[ast.stmt]) -> Loop
 def _breaks(body: Sequence[ast.stmt]) -> bool:
     """Whether a loop's own body holds `break`."""
     return any(isinstance(node, ast.Break) for node in _outside_loops(body))
+
+
+def flag_of(node: Loop) -> str | None:
+    """Return the name of the flag that tells whether a loop goes on, if it has one."""
+    if isinstance(node, ast.For):
+        return node.type_comment
+    first = node.test.values[0] if isinstance(node.test, ast.BoolOp) else node.test
+    return first.id if isinstance(first, ast.Name) and first.id.startswith("(going") else None
+
+
+def _exchanges(body: Sequence[ast.stmt]) -> int:
+    """Return how many statements at the end of a loop's body only exchange names.
+
+    None where `continue` may skip them, or what is before them binds one of the names.
+    """
+    count = next((n for n, node in enumerate(reversed(body)) if not renamed(node)), len(body))
+    front, end = body[: len(body) - count], body[len(body) - count :]
+    final: dict[str, str] = {}
+    for node in end:
+        final.update({name: final.get(value, value) for name, value in renamed(node).items()})
+    cycles = {name: value for name, value in final.items() if name != value}
+    while any(n not in cycles.values() or cycles[n] not in cycles for n in cycles):
+        cycles = {n: v for n, v in cycles.items() if n in cycles.values() and v in cycles}
+    if not cycles or final.keys() & assigned(front):
+        return 0
+    return 0 if any(isinstance(node, ast.Continue) for node in _outside_loops(front)) else count
+
+
+def _apart(body: Sequence[ast.stmt]) -> list[list[ast.stmt]]:
+    """Return the statements, which only bind names to names, in groups without a common name."""
+    groups: list[tuple[set[str], list[ast.stmt]]] = []
+    for node in body:
+        names = {*renamed(node).keys(), *renamed(node).values()}
+        near = [group for group in groups if group[0] & names]
+        groups = [group for group in groups if not group[0] & names]
+        joined = [part for group in near for part in group[1]]
+        groups.append((names.union(*(group[0] for group in near)), [*joined, node]))
+    return [group for _, group in groups]
+
+
+def renamed(node: ast.stmt) -> dict[str, str]:
+    """Return which name each name is bound to by `a = b` or `a, b = b, a`."""
+    if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+        return {}
+    parts = [p.elts if isinstance(p, ast.Tuple) else [p] for p in (node.targets[0], node.value)]
+    names = [[part.id for part in side if isinstance(part, ast.Name)] for side in parts]
+    if len({*map(len, parts), *map(len, names)}) != 1:
+        return {}
+    return dict(zip(*names, strict=True))
 
 
 def _has(node: ast.If, kind: type[ast.stmt] | UnionType) -> bool:

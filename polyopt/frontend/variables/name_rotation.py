@@ -30,6 +30,8 @@ from polyopt.frontend.program.facts import Occurrence
 from polyopt.frontend.program.memory import store
 from polyopt.frontend.program.snapshots import stand_for
 from polyopt.frontend.program.statement_domains import Loop
+from polyopt.frontend.syntax.liveness import assigned
+from polyopt.frontend.syntax.structure import flag_of, renamed
 from polyopt.frontend.values.shapes import equate
 from polyopt.frontend.values.values import Index, Tensor, Value, view_of
 from polyopt.frontend.variables.call_frames import Frame, Watch
@@ -48,6 +50,28 @@ def watch_again(frame: Frame, names: Iterable[str], node: Repeated) -> None:
         value = frame.env.get(name)
         if name in frame.watched and isinstance(value, Tensor):
             frame.watched[name] = Watch(value, frame.place(node, name))
+
+
+def exchanged_at_end(frame: Frame, node: Repeated, rotating: Sequence[str]) -> list[ast.If]:
+    """Return the exchanges of arrays at the end of a loop's body that a jump out of it skips.
+
+    Only where no other names `rotating` in the loop do and none is in memory: what the names stand
+    for after the loop is then known from the phase in which it ends.
+    """
+    flag = flag_of(node)
+    names: set[str] = set()
+    found: list[ast.If] = []
+    used = frame.live.body[node] | frame.live.after[node]
+    arrays = (frame.watched.keys() | set(rotating)) - frame.pins.keys()
+    for last in reversed(node.body):
+        if not isinstance(last, ast.If) or not all(map(renamed, last.body)):
+            break
+        if last.orelse or ast.unparse(last.test) != flag:
+            break
+        if assigned(last.body) & used <= arrays:
+            found.append(last)
+            names |= assigned(last.body)
+    return [] if set(rotating) - names else found
 
 
 def settle_watches(

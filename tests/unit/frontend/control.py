@@ -427,3 +427,83 @@ def returned_from_an_endless_loop(a):
         if abs(new - x) < 1e-12 or n > 60:
             return new, n
         x = new
+
+
+def two_rows(n: int, rng: np.random.Generator) -> tuple[Any, ...]:
+    """Two arrays that a step fills from each other, a tolerance and a number of steps."""
+    tolerance = float(rng.choice([-1.0, 0.02, 0.2, 10.0]))
+    return rng.standard_normal(n), rng.standard_normal(n), tolerance, int(rng.integers(0, 9))
+
+
+@case(two_rows, least=2)
+def leaves_before_exchange(u, v, tolerance, steps):
+    for _ in range(steps):
+        error = 0.0
+        for i in range(1, u.shape[0] - 1):
+            v[i] = 0.5 * (u[i - 1] + u[i + 1])
+            error = max(error, abs(v[i] - u[i]))
+        if error < tolerance:
+            break
+        u, v = v, u
+    return u, v
+
+
+@case(two_rows, least=2)
+def returns_before_exchange(u, v, tolerance, steps):
+    for _ in range(steps):
+        v[1:-1] = 0.5 * (u[:-2] + u[2:])
+        if np.max(np.abs(v - u)) < tolerance:
+            return v
+        kept = u
+        u = v
+        v = kept
+    return u
+
+
+@case(two_rows, least=2)
+def ends_before_exchange(u, v, tolerance, steps):
+    step = 0
+    while step < steps:
+        v[1:-1] = 0.5 * (u[:-2] + u[2:])
+        if np.max(np.abs(v - u)) < tolerance:
+            break
+        step += 1
+        u, v = v, u
+    return u, step
+
+
+@case(two_rows, least=2)
+def leaves_before_three_change_places(u, v, tolerance, steps):
+    w = u.copy()
+    for _ in range(steps):
+        v[1:-1] = 0.5 * (u[:-2] + u[2:])
+        if np.sum(v) > tolerance:
+            break
+        w[1:-1] = 0.25 * (v[:-2] + v[2:])
+        if w[1] < -0.5:
+            break
+        u, v, w = v, w, u
+    return u, v, w
+
+
+@case(two_rows, least=2)
+def numbers_change_places_too(u, v, tolerance, steps):
+    one, two = 1.0, 2.0
+    for _ in range(steps):
+        v[1:-1] = one * (u[:-2] + u[2:]) * 0.25
+        if np.max(np.abs(v - u)) < tolerance:
+            break
+        one, two = two, one
+        u, v = v, u
+    return u, one, two
+
+
+@case(two_rows, least=2)
+def exchange_before_and_after(u, v, tolerance, steps):
+    for _ in range(steps):
+        v[1:-1] = 0.5 * (u[:-2] + u[2:])
+        u, v = v, u
+        if np.max(np.abs(v - u)) < tolerance:
+            break
+        u, v = v, u
+    return u, v

@@ -69,3 +69,16 @@ def test_compiled(case: Case) -> None:
         found = kernel(*mine)
         program = stages(case).program
         equal_to_python(program, arguments(case, size), (found, mine), (want, theirs))
+
+
+@pytest.mark.parametrize("tolerance", [-1.0, 0.1, 0.5, 1.0, 10.0])
+@pytest.mark.parametrize("name", ["leaves_before_exchange", "leaves_before_three_change_places",
+                                  "numbers_change_places_too"])  # fmt: skip
+def test_names_stay_when_the_loop_is_left_before_their_exchange(
+    name: str, tolerance: float
+) -> None:
+    """A loop left early ends in the phase of its last iteration, others in the next one."""
+    case = next(case for case in CONTROL if case.func.__name__ == name)
+    u, v = np.random.default_rng(3).standard_normal((2, 6))
+    for steps in range(6):
+        agree(case.func, u.copy(), v.copy(), tolerance, steps)
