@@ -26,6 +26,7 @@ from polyopt.emit.helpers import Helper, definition
 from polyopt.emit.ranges import Ranges
 from polyopt.errors import FrontendError, Loc, PolyoptError
 from polyopt.frontend import build
+from polyopt.frontend.python.c_math import FUNCTIONS
 from polyopt.frontend.syntax.annotations import Annotation, ArgType, ArrayType, ScalarType
 from polyopt.ir.affine import NotAffine, condition_set, param_space
 from polyopt.ir.expr import Compare, CompareOp, Expr, Param, Symbol, integer, walk
@@ -129,7 +130,7 @@ def _fits(
 
 def _function(translated: Translated) -> Any:  # noqa: ANN401 - a function made from text
     file = _file(translated)
-    function = function_of_text(translated.text, translated.name, file, {"np": np})
+    function = function_of_text(translated.text, translated.name, file, {"np": np, **FUNCTIONS})
     function.__annotations__ = {
         argument.name: Annotation(argument.number.dtype)[argument.extents]
         for argument in translated.arguments

@@ -28,6 +28,7 @@ from polyopt.cregion.declarations import (
 from polyopt.cregion.linearized import Unfolded
 from polyopt.cregion.syntax import Unit, field, is_word
 from polyopt.dataclass import dataclass
+from polyopt.frontend.python.c_math import FUNCTIONS
 from polyopt.ir.types import DType
 
 if TYPE_CHECKING:
@@ -52,15 +53,29 @@ _UNARY = {
     "log10": "log10", "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan",
     "asin": "arcsin", "acos": "arccos", "atan": "arctan", "sinh": "sinh", "cosh": "cosh",
     "tanh": "tanh", "fabs": "abs", "floor": "floor", "ceil": "ceil", "trunc": "trunc",
-    "rint": "rint", "cbrt": "cbrt",
+    "rint": "rint", "nearbyint": "rint", "cbrt": "cbrt", "asinh": "arcsinh", "acosh": "arccosh",
+    "atanh": "arctanh",
 }  # fmt: skip
 _BINARY = {
     "pow": "power", "fmin": "fmin", "fmax": "fmax", "atan2": "arctan2", "hypot": "hypot",
     "fmod": "fmod", "copysign": "copysign",
 }  # fmt: skip
+_TESTS = ("isnan", "isinf", "isfinite", "signbit")
+_CALLED = {
+    **{name: (1, f"np.{known}", DOUBLE) for name, known in _UNARY.items()},
+    **{f"{name}f": (1, f"np.{known}", FLOAT) for name, known in _UNARY.items()},
+    **{name: (2, f"np.{known}", DOUBLE) for name, known in _BINARY.items()},
+    **{f"{name}f": (2, f"np.{known}", FLOAT) for name, known in _BINARY.items()},
+    **{
+        function.name: (function.arity, name, FLOAT if function.kind is FLOAT.dtype else DOUBLE)
+        for name, function in FUNCTIONS.items()
+    },
+}
+"""How many arguments a function of `math.h` has, its name in Python's text, and their type."""
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _RESERVED = frozenset(
     {*keyword.kwlist, "np", "range", "int", "float", "abs", "min", "max", "len", "print", "match"}
+    | FUNCTIONS.keys()
 )
 _SUFFIX = re.compile(r"[fFlLuU]+$")
 
@@ -110,6 +125,12 @@ class Expressions:
 
     def test(self, node: Node) -> str:
         """Return an expression as a condition."""
+        while node.type == "parenthesized_expression":
+            node = _inner(node)
+        if node.type == "call_expression":
+            name, arguments = self._called(node)
+            if name in _TESTS and len(arguments) == 1:
+                return f"np.{name}({self.number(arguments[0]).text})"
         value = self.read(node)
         if value.is_test:
             return value.text
@@ -356,21 +377,28 @@ class Expressions:
         is_less = operator[0] == "<"
         return f"{'min' if is_less is (left == then) else 'max'}({left}, {right})"
 
-    def _call(self, node: Node) -> Value:
-        name = self.unit.source(field(node, "function"))
+    def _called(self, node: Node) -> tuple[str, list[Node]]:
+        """Return the name of what is called, without gcc's additions, and the arguments."""
+        name = self.unit.source(field(node, "function")).removeprefix("__builtin_")
         arguments = [n for n in field(node, "arguments").children if is_word(n)]
-        narrow = name.endswith("f") and name[:-1] in (_UNARY | _BINARY)
-        plain = name[:-1] if narrow else name
-        kind = FLOAT if narrow else DOUBLE
-        known = _UNARY if len(arguments) == 1 else _BINARY if len(arguments) == 2 else {}
-        if plain in known:
+        return name.removesuffix("_sign"), arguments
+
+    def _call(self, node: Node) -> Value:
+        name, arguments = self._called(node)
+        arity, text, kind = _CALLED.get(name, (-1, "", DOUBLE))
+        if arity == len(arguments):
             texts = ", ".join(self.converted(self.read(a), kind) for a in arguments)
-            return Value(f"np.{known[plain]}({texts})", kind)
+            return Value(f"{text}({texts})", kind)
+        if name in _TESTS:
+            hint = f"write `{name}(...) ? 1 : 0`"
+            self.unit.refuse("PO0190", f"C leaves open which number `{name}` is", node, hint)
         if name in ("abs", "labs") and len(arguments) == 1:
             value = self.integer(arguments[0])
             return Value(f"abs({value.text})", promoted(value.number))
         hint = "call functions of math.h, or write the function's body into the region"
-        self.unit.refuse("PO0190", f"`{name}` is a function without a known meaning", node, hint)
+        counted = f"`{name}` with {len(arguments)} arguments, not {arity}"
+        message = f"`{name}` is a function without a known meaning" if arity < 0 else counted
+        self.unit.refuse("PO0190", message, node, hint)
 
 
 def _inner(node: Node) -> Node:

@@ -102,6 +102,7 @@ TWINS: dict[str, Edits] = {
     "PO0190_pointer": (("*(x + i)", "x[i]"),),
     "PO0190_side_effect": (("x[i] = 2 * (j = i);", "{ j = i; x[i] = 2 * j; }"),),
     "PO0190_statement_of_c": (("return;", "x[i] = 0;"),),
+    "PO0190_truth_as_a_number": (("isnan(x[i])", "isnan(x[i]) ? 1 : 0"),),
     "PO0190_two_variables": (("double t = x[i]", "double s = x[i]"), ("2 * t", "2 * s")),
     "PO0190_unknown_function": (("report(x[i])", "fabs(x[i])"),),
     "PO0190_whole_row": (("A[i] > 0", "A[i][i] > 0"),),

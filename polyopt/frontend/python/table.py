@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 from types import BuiltinMethodType
+from typing import cast
 
 from polyopt import frontend
 from polyopt.frontend.numpy.table_rules import AnyRule, Rule
@@ -31,7 +32,7 @@ _NUMBERS = (int, float, complex)
 
 
 def rule_of(function: object) -> AnyRule | None:
-    """Return the rule of a builtin or math function."""
+    """Return the rule of a builtin, a function of `math` or one of a C region."""
     if is_prange(function):
         return _RULES["prange"]
     if function is parallel:
@@ -40,5 +41,7 @@ def rule_of(function: object) -> AnyRule | None:
         return frontend.python.builtin_functions.method_of_number(function)
     if getattr(function, "__module__", None) == "math":
         return frontend.python.math_functions.RULES.get(id(function))
+    if type(function).__module__ == "polyopt.frontend.python.c_math":
+        return cast(Rule, function)
     name = _NAMES.get(id(function))
     return None if name is None else _RULES[name]

@@ -172,3 +172,18 @@ void unsigned_counters(unsigned n, size_t m, double *x, unsigned *c, double A[n]
   }
 #pragma endscop
 }
+
+void more_functions(int n, const double *x, double *y, const float *u, float *v, int *c)
+{
+#pragma scop
+  for (int i = 0; i < n; i++) {
+    y[i] = fma(x[i], 3.0, 0.1) + round(x[i]) + fdim(x[i], 1) + nearbyint(x[i]) + nextafter(x[i], 9.0)
+         + remainder(x[i], 0.7);
+    v[i] = fmaf(u[i], u[i], 0.1f) + roundf(u[i]) - fdimf(u[i], (float) x[i]) + remainderf(u[i], 0.7f);
+    if (isnan(y[i]) || signbit(v[i]))
+      c[i] = 1 + (isfinite(u[i]) ? 1 : 0);
+    else
+      c[i] = isinf(x[i]) ? 7 : 3;
+  }
+#pragma endscop
+}

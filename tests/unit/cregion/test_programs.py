@@ -100,6 +100,10 @@ def cases(n: int):
     yield "unsigned_counters", [n, 4, numbers(n, 15), np.zeros(n, np.uint32), fours]
     single = numbers(n, 15, np.float32)
     yield "functions", [n, numbers(n, 13), numbers(n, 14), single, single.copy()]
+    odd = [0.5, -0.5, 0.49999999999999994, 2.5, -0.0, np.inf, np.nan, -1.5, 4503599627370495.5]
+    values = np.resize(np.array([*odd, *numbers(7, 17)]), n)
+    outputs = [numbers(n, 14), values.astype(np.float32), single.copy(), np.zeros(n, np.int32)]
+    yield "more_functions", [n, values, *outputs]
 
 
 @pytest.mark.toolchain
