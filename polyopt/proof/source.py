@@ -6,7 +6,7 @@ uses is substituted into its readers, after a check that its value is the same t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
 import islpy as isl
@@ -188,7 +188,14 @@ def _same_iteration(writer: Statement, reader: Statement, depth: int) -> isl.Map
 
 
 def _ordered(scop: Scop, pairs: isl.UnionMap) -> isl.UnionMap:
-    return Clock(scop.order.intersect_params(scop.context)).in_order(pairs)
+    return Clock(_times_of(scop, pairs, pairs.reverse())).in_order(pairs)
+
+
+def _times_of(scop: Scop, *relations: isl.UnionMap) -> isl.UnionMap:
+    """Return instance -> time, at valid sizes, of the statements in the relations' domains."""
+    parts = (one for relation in relations for one in maps_of(relation))
+    names = {str(one.get_tuple_name(isl.dim_type.in_)) for one in parts}
+    return scop.order_of(names).intersect_params(scop.context)
 
 
 def union_of(scop: Scop, accesses: Iterable[Access]) -> isl.UnionMap:
@@ -201,9 +208,8 @@ def producers(
     scop: Scop, sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap | None
 ) -> isl.UnionMap:
     """Return last write -> read in the source's order."""
-    whole = sink.union(must) if may is None else sink.union(must).union(may)
-    names = {str(one.get_tuple_name(isl.dim_type.in_)) for one in maps_of(whole)}
-    return producers_in(scop.order_of(names).intersect_params(scop.context), sink, must, may)
+    others = [] if may is None else [may]
+    return producers_in(_times_of(scop, sink, must, *others), sink, must, may)
 
 
 def producers_in(
@@ -287,12 +293,67 @@ def _has_remainders(*values: isl.UnionMap | None) -> bool:
 def _by_definition(
     times: isl.UnionMap, sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap | None
 ) -> isl.UnionMap:
+    """Return last write -> read as the definition says it.
+
+    A read for which an iteration of a loop around it always writes first is compared with the
+    writes of that iteration alone: those before the iteration are hidden.
+    """
     clock = Clock(times)
+    found = sink.empty(sink.get_space())
+    for read in maps_of(sink.intersect_domain(times.domain())):
+        one = isl.UnionMap.from_map(read)
+        for depth in _loops_around(times, read):
+            inside = [one, must] if may is None else [one, must, may]
+            reads, writes, *others = (_in_iteration(times, depth, part) for part in inside)
+            last = clock.in_order(writes.apply_range(reads.reverse()))
+            if depth == 0 or one.domain().is_subset(last.range()):
+                found = found.union(_last(clock, reads, writes, *others, last=last))
+                break
+    return found
+
+
+def _last(
+    clock: Clock,
+    sink: isl.UnionMap,
+    must: isl.UnionMap,
+    may: isl.UnionMap | None = None,
+    *,
+    last: isl.UnionMap,
+) -> isl.UnionMap:
+    """Return last write -> read; `last` are all writes that must happen -> read."""
     sources = must if may is None else must.union(may)
-    pairs = clock.in_order(sources.apply_range(sink.reverse()))
+    pairs = last if may is None else clock.in_order(sources.apply_range(sink.reverse()))
     hidden = clock.in_order(sources.apply_range(must.reverse()))
-    last = pairs if may is None else clock.in_order(must.apply_range(sink.reverse()))
     return pairs.subtract(hidden.apply_range(last))
+
+
+def _loops_around(times: isl.UnionMap, read: isl.Map) -> Iterator[int]:
+    """Yield how many components of the time the iterations of loops have in common, 0 last.
+
+    The loops are those around the statement `read` reads in, the innermost first.
+    """
+    name = read.get_tuple_name(isl.dim_type.in_)
+    own = [one for one in maps_of(times) if one.get_tuple_name(isl.dim_type.in_) == name]
+    if len(own) == 1 and read.is_single_valued():
+        (time,) = own
+        for position in reversed(range(time.dim(isl.dim_type.out))):
+            if time.plain_get_val_if_fixed(isl.dim_type.out, position).is_nan():
+                yield position + 1
+    yield 0
+
+
+def _in_iteration(times: isl.UnionMap, depth: int, accesses: isl.UnionMap) -> isl.UnionMap:
+    """Return instance -> [first `depth` components of its time -> element]."""
+    if depth == 0:
+        return accesses
+    out = isl.dim_type.out
+    found = accesses.empty(accesses.get_space())
+    for time in maps_of(times.intersect_domain(accesses.domain())):
+        count = time.dim(out)
+        if count >= depth:
+            start = isl.UnionMap.from_map(time.project_out(out, depth, count - depth))
+            found = found.union(start.range_product(accesses))
+    return found
 
 
 class AccessOrders:

@@ -97,3 +97,34 @@ def test_several_writers_give_what_isl_finds() -> None:
     info = isl.UnionAccessInfo.from_sink(sink).set_must_source(must).set_schedule_map(times)
     assert must.n_map() > 1
     assert producers_in(times, sink, must, None).is_equal(info.compute_flow().get_may_dependence())
+
+
+NESTS = """[n] -> {
+  Set[i] -> [0, i, 0, 0] : 0 <= i < n; Add[i, j] -> [0, i, 1, j] : 0 <= i < n and 0 <= j < i;
+  May[i] -> [0, i, 2, 0] : 0 <= i < n; End[i] -> [0, i, 3, 0] : 0 <= i < n;
+  Again[i] -> [1, i, 0, 0] : 0 <= i < n; More[i, j] -> [1, i, 1, j] : 0 <= i, j < n;
+  Late[i] -> [2, i, 0] : 0 <= i < n
+}"""
+SUM = "Add[i, j] -> s[]; More[i, j] -> s[]; End[i] -> s[]"
+IN_NESTS = {
+    "each iteration begins with a write": ("Set[i] -> s[]; Add[i, j] -> s[]; Again[i] -> s[]", ""),
+    "one may write again": ("Set[i] -> s[]; Add[i, j] -> s[]; Again[i] -> s[]", "May[i] -> s[]"),
+    "some iterations do not": ("Set[i] -> s[] : i > 0; Again[i] -> s[]", "May[i] -> s[]"),
+    "one nest does not": ("Set[i] -> s[]; Add[i, j] -> s[]", "Again[i] -> s[]"),
+    "only inner iterations do": ("Add[i, j] -> s[]; More[i, j] -> s[] : j = 0", "Set[i] -> s[]"),
+    "all may": ("", "Set[i] -> s[]; Again[i] -> s[]"),
+    "times of other lengths": ("Late[i] -> s[]; Set[i] -> s[]", "More[i, j] -> s[]"),
+}
+
+
+@pytest.mark.parametrize("name", IN_NESTS)
+def test_the_writes_of_an_iteration_hide_those_before_it(name: str) -> None:
+    times = isl.UnionMap(NESTS)
+    must, may, sink = (isl.UnionMap(f"[n] -> {{ {text} }}") for text in (*IN_NESTS[name], SUM))
+    must, may, sink = (part.intersect_domain(times.domain()) for part in (must, may, sink))
+    sink = sink.union(isl.UnionMap("[n] -> { Late[i] -> s[] : 0 <= i < n }"))
+    clock = Clock(times)
+    hidden = clock.in_order(must.union(may).apply_range(must.reverse()))
+    hidden = hidden.apply_range(clock.in_order(must.apply_range(sink.reverse())))
+    pairs = clock.in_order(must.union(may).apply_range(sink.reverse()))
+    assert producers_in(times, sink, must, may).is_equal(pairs.subtract(hidden))
