@@ -365,8 +365,8 @@ def restore(result: Any, plain: Values, given: Values) -> Any:  # noqa: ANN401
     owners = {id(p): g for p, g in zip(plain, given, strict=True) if p is not g}
     if not owners:
         return result
-    if isinstance(result, tuple):
-        return tuple(owners.get(id(part), part) for part in result)
+    if isinstance(result, tuple | list):
+        return type(result)(restore(part, plain, given) for part in result)
     return owners.get(id(result), result)
 
 

@@ -19,6 +19,7 @@ from polyopt.distribution.transport import Transport
 from polyopt.errors import InternalError, UsageError
 from polyopt.ir.array import Array, Role
 from polyopt.ir.integers import evaluate
+from polyopt.ir.nesting import arranged, flat
 from polyopt.ir.program import Program
 from polyopt.ir.source import ArrayArg, Result, ResultKind
 from polyopt.never import assert_never
@@ -137,18 +138,16 @@ def results(call: Call, arrays: Arrays) -> Any:  # noqa: ANN401
     found = tuple(
         _result(call, result, declared, arrays) for result in call.program.signature.results
     )
-    if not found:
-        return None
-    return found if call.program.signature.returns_tuple else found[0]
+    return arranged(call.program.signature.nesting, found)
 
 
 def distributed_results(call: Call, result: Any) -> Any:  # noqa: ANN401
     """Return what an ordinary kernel returned for a call with distributed arrays."""
-    listed = call.program.signature.results
-    several = call.program.signature.returns_tuple
+    listed, nesting = call.program.signature.results, call.program.signature.nesting
     declared = {array.name: array for array in call.program.arrays}
     found: list[object] = []
-    for one, value in zip(listed, result if several else (result,), strict=bool(listed)):
+    values: tuple[Any, ...] = flat(nesting, result)
+    for one, value in zip(listed, values, strict=True):
         cuts = call.plan.exchanges.own.cuts.get(one.array, ())
         if one.kind is ResultKind.ARGUMENT:
             found.append(_result(call, one, declared, {}))
@@ -156,9 +155,7 @@ def distributed_results(call: Call, result: Any) -> Any:  # noqa: ANN401
             found.append(DistributedArray(value, value.shape, cuts[0].axis, call.transport))
         else:
             found.append(value)
-    if not listed:
-        return None
-    return tuple(found) if several else found[0]
+    return arranged(nesting, found)
 
 
 def _result(call: Call, result: Result, declared: dict[str, Array], arrays: Arrays) -> object:

@@ -263,4 +263,4 @@ def _signature(name: str, scop: Scop) -> Signature:
                 symbols.update({part.name: part.dtype for part in found})
     arguments += [ScalarArg(one, one, dtype, False) for one, dtype in symbols.items()]
     sizes = tuple(IntegerOf(param, first + n) for n, param in enumerate(scop.params))
-    return Signature(name, tuple(arguments), sizes, (), (), False, ())
+    return Signature(name, tuple(arguments), sizes, (), (), "N", ())

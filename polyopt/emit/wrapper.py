@@ -356,6 +356,7 @@ def _element_size(signature: Signature, array: str) -> int:
 def _table(source: Source, plan: _Plan) -> Iterator[str]:
     """Yield the table that `caller.c` goes through at each call."""
     signature = source.signature
+    assert not set(signature.nesting) - set(".N()[]"), signature.nesting
     rows = {
         ("int", "constant"): _constants(signature),
         ("NumberArgument", "number"): _numbers(signature),
@@ -377,7 +378,7 @@ def _table(source: Source, plan: _Plan) -> Iterator[str]:
         if values:
             yield f"    .{plural[name]} = {len(values)}, .{name} = {name},"
     yield f"    .cells = {plan.cells},"
-    yield f"    .returns_tuple = {int(signature.returns_tuple or len(signature.results) > 1)},"
+    yield f'    .nesting = "{signature.nesting}",'
     if source.openmp:
         yield "#ifndef PO_OWN_THREADS"
         yield "    .is_lost_by_forks = 1,"

@@ -20,6 +20,7 @@ from polyopt.errors import ArgumentError, InternalError
 from polyopt.ir.evaluate import Frame, compile_expr, compile_store
 from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import For, LoopFunction
+from polyopt.ir.nesting import arranged
 from polyopt.ir.parameters import maps_of
 from polyopt.ir.program import Program
 from polyopt.ir.run_loops import Failed, Setting, allocated, compile_body, raise_faults
@@ -253,10 +254,8 @@ def run_program(program: Program, args: Sequence[object], execute: Execute | Non
             length = int(arrays[output.length][()])
             kept = (slice(None),) * output.axis + (slice(length),)
             arrays[output.array] = arrays[output.array][kept].copy()
-    results = tuple(_result(signature, r.kind, r.array, arrays, args) for r in signature.results)
-    if not results:
-        return None
-    return results if signature.returns_tuple else results[0]
+    results = (_result(signature, r.kind, r.array, arrays, args) for r in signature.results)
+    return arranged(signature.nesting, results)
 
 
 def _bind(signature: Signature, args: Sequence[object]) -> tuple[Arrays, dict[str, Any]]:

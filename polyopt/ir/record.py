@@ -36,7 +36,7 @@ from polyopt.ir.record_types import (
     layout_of,
 )
 from polyopt.ir.scop import Scop, Statement
-from polyopt.ir.source import Operand, Source
+from polyopt.ir.source import Operand, Signature, Source
 from polyopt.never import assert_never
 
 __all__ = ["VERSION", "RecordError", "decode", "encode"]
@@ -381,11 +381,19 @@ def _read_set(data: object, where: str) -> isl.Set:
 
 
 def _check_spaces(value: object) -> None:
-    """Refuse domains whose instances or sizes are not those of their statement and their part."""
+    """Refuse domains whose instances or sizes are not those of their statement and their part.
+
+    And results that are arranged in no way.
+    """
     match value:
         case Statement():
             if space_of(value.domain)[1:] != (value.name, value.iters):
                 raise RecordError(f"domain is not over {value.name}[{', '.join(value.iters)}]")
+        case Signature():
+            from polyopt.ir.nesting import is_nesting
+
+            if not is_nesting(value.nesting, len(value.results)):
+                raise RecordError(f"nesting is {_short(value.nesting)}, not one of the results")
         case Scop():
             if space_of(value.context) != (value.params, None, ()):
                 raise RecordError("the context is not over the sizes")

@@ -110,9 +110,9 @@ _TEXTS = {
     "Program": {"file"},
     "Check": {"code", "message", "hint"}, "Fault": {"code", "message", "hint"},
     "LibraryCall": {"function"}, "For": {"label"}, "Repeat": {"label"},
-    "LoopFunction": {"trace"}, "Opaque": {"kind", "text"},
+    "LoopFunction": {"trace"}, "Opaque": {"kind", "text"}, "Signature": {"nesting"},
 }  # fmt: skip
-"""The texts that are for people; every other text is a name."""
+"""The texts that are for people, or have a form of their own; every other text is a name."""
 
 
 @cache

@@ -246,11 +246,11 @@ class LibraryCall:
 class Signature:
     """How a kernel is called.
 
-    `arguments` in the order of the user's function.  `returns_tuple` tells `return x` from
-    `return x,`; no results means None is returned.  `faults` and `library` are what the kernel can
-    run into and calls; `computed` are sizes made of `sizes` and `starts`.  `limits` are checks as
-    well, over sizes and integer arguments, which need not be affine: what they ask for keeps
-    arithmetic within 64 bits and tells nothing of sizes.
+    `arguments` in the order of the user's function.  `nesting` tells how `results` are arranged
+    (`polyopt.ir.nesting`): `.` for `return x`, `(.)` for `return x,`, `N` for no result.  `faults`
+    and `library` are what the kernel can run into and calls; `computed` are sizes made of `sizes`
+    and `starts`.  `limits` are checks as well, over sizes and integer arguments, which need not be
+    affine: what they ask for keeps arithmetic within 64 bits and tells nothing of sizes.
     """
 
     name: str
@@ -258,13 +258,18 @@ class Signature:
     sizes: tuple[SizeOf | IntegerOf, ...]
     outputs: tuple[OutputArray, ...]
     results: tuple[Result, ...]
-    returns_tuple: bool
+    nesting: str
     checks: tuple[Check, ...]
     faults: tuple[Fault, ...] = ()
     library: tuple[LibraryCall, ...] = ()
     computed: tuple[Computed, ...] = ()
     starts: tuple[StartOf, ...] = ()
     limits: tuple[Check, ...] = ()
+
+    @property
+    def returns_tuple(self) -> bool:
+        """Whether a tuple or a list is returned."""
+        return self.nesting[0] in "(["
 
     @property
     def separate(self) -> tuple[tuple[int, int], ...]:

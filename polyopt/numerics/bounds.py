@@ -165,7 +165,7 @@ def _signature(signature: Signature, extended: Extended) -> Signature:
         arguments=tuple(arguments),
         outputs=tuple(outputs),
         results=results,
-        returns_tuple=True,
+        nesting=f"({'.' * len(results)})",
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from polyopt.ir.nesting import flat
 from polyopt.ir.program import Program
 from polyopt.ir.source import ArrayArg
 
@@ -19,8 +20,8 @@ def named_results(program: Program, arguments: Sequence[Any], returned: object) 
         for argument, value in zip(program.signature.arguments, arguments, strict=True)
         if isinstance(argument, ArrayArg) and argument.written
     }
-    results = returned if isinstance(returned, tuple) else (returned,)
-    if returned is None:
+    results = flat(program.signature.nesting, returned)
+    if not results:
         return found
     if len(results) == 1:
         return {**found, "result": results[0]}

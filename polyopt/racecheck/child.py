@@ -17,6 +17,7 @@ import numpy as np
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import PolyoptError
+from polyopt.ir.nesting import flat
 from polyopt.ir.source import ArrayArg, CParamKind, Source
 from polyopt.racecheck.packing import pack, save_memory, unpack
 from polyopt.runtime.check import Bound
@@ -65,12 +66,11 @@ def run(job: Any, directory: Path) -> object:  # noqa: ANN401
     assert returned is not NotImplemented, "the arguments were checked before"
     save_memory(memory, directory)
     (directory / "returned").mkdir()
-    parts = returned if isinstance(returned, tuple) else (returned,)
+    parts = () if error is not None else flat(source.signature.nesting, returned)
     return {
         "error": None if error is None else [error.code, error.message],
         "conflicts": kernel.conflicts() if isinstance(kernel, _Watched) else [],
         "totals": kernel.totals() if isinstance(kernel, _Watched) else {},
-        "is_tuple": isinstance(returned, tuple),
         "returned": pack(parts, directory / "returned"),
     }
 

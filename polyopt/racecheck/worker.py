@@ -18,11 +18,12 @@ from typing import Any, TypeVar
 
 import polyopt
 from polyopt.dataclass import dataclass
+from polyopt.ir.nesting import arranged
 from polyopt.ir.source import Source
 from polyopt.racecheck.library import require_gcc
 from polyopt.racecheck.packing import pack, unpack
 from polyopt.runtime.check import check_call
-from polyopt.runtime.records import to_json
+from polyopt.runtime.records import from_json, to_json
 from polyopt.runtime.store import open_store
 from polyopt.runtime.toolchain import find_compiler
 
@@ -153,11 +154,13 @@ def read_result(work: Path) -> Result:
     """Return what the child wrote to `work`."""
     job = json.loads((work / "job.json").read_text(encoding="utf-8"))
     result = json.loads((work / "result.json").read_text(encoding="utf-8"))
+    source = from_json(job["source"])
+    assert isinstance(source, Source)
     after, _ = unpack(job["arguments"], work)
     parts, _ = unpack(result["returned"], work / "returned")
     return Result(
         after,
-        parts if result["is_tuple"] else parts[0],
+        None if result["error"] else arranged(source.signature.nesting, parts),
         None if result["error"] is None else tuple(result["error"]),
         result["conflicts"],
         result["totals"],

@@ -36,10 +36,10 @@ def results_of(
     signature: Signature, arrays: Mapping[str, Any], values: tuple[object, ...]
 ) -> object:
     """Return the results of a call with `values`: arrays, numbers, the caller's own arrays."""
+    from polyopt.ir.nesting import arranged  # of calls without a C wrapper alone
+
     results = tuple(_result(signature, result, arrays, values) for result in signature.results)
-    if signature.returns_tuple:
-        return results
-    return results[0] if len(results) == 1 else (results or None)
+    return arranged(signature.nesting, results)
 
 
 def _result(

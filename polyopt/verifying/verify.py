@@ -28,6 +28,7 @@ from polyopt.frontend.syntax.annotations import (
 )
 from polyopt.ir.clock import now
 from polyopt.ir.interp import run_program, run_scop
+from polyopt.ir.nesting import flat
 from polyopt.ir.program import Program, Repeat, all_parts
 from polyopt.ir.run_parts import run_parts
 from polyopt.ir.scop import Scop
@@ -276,8 +277,11 @@ class Bench:
         self, values: Values, mine: Values, theirs: Values, got: object, want: object
     ) -> Outcome | Difference:
         pairs = [*self._arguments(mine, theirs)]
-        ours, other = _listed(got), _listed(want)
-        if isinstance(got, tuple) is not isinstance(want, tuple) or len(ours) != len(other):
+        nesting = self.program.signature.nesting
+        ours = flat(nesting, got)
+        try:
+            other = flat(nesting, want)
+        except ValueError:
             return Difference("the result", _short(got), _short(want))
         one = len(ours) == 1
         pairs += [
@@ -402,12 +406,6 @@ def _largest(value: object) -> float:
     with np.errstate(all="ignore"):
         sizes = np.abs(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64))
     return float(sizes[np.isfinite(sizes)].max(initial=0.0))
-
-
-def _listed(result: object) -> tuple[Any, ...]:
-    if result is None:
-        return ()
-    return result if isinstance(result, tuple) else (result,)
 
 
 def _told(error: Exception) -> str:

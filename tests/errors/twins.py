@@ -81,7 +81,7 @@ TWINS: dict[str, Edits] = {
     "PO0161_number_becomes_array": (("x = 1.0", "y = 1.0 + 0.0 * a"), ("x = a * x", "y = a * y"),
                                     ("return x", "return y")),
     "PO0163_no_array": (("(a + 1.0)[0] = 1.0", "b = a + 1.0\n    b[0] = 1.0\n    return b"),),
-    "PO0164_tuple_in_a_tuple": (("a, (a, a)", "a, a, a"),),
+    "PO0164_result_of_two_ranks": (("return a\n", "return a[1]\n"),),
     "PO0165_captured_array": (("def f(a):", "def f(a, COUNTS):"), ("f64[:]", "f64[:],f64[:]")),
     "PO0170_leaves_at_any_size": (("range(x.shape[0])", "range(x.shape[0] - 1)"),),
     "PO0170_leaves_the_second_operand": (("np.zeros((2, 5))", "np.zeros((3, 5))"),),

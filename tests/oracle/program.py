@@ -19,5 +19,5 @@ def as_program(scop: Scop, name: str = "kernel") -> Program:
         *(ScalarArg(p, p, DType.INT64, True) for p in scop.params),
     ]
     sizes = tuple(IntegerOf(p, len(arrays) + n) for n, p in enumerate(scop.params))
-    signature = Signature(name, tuple(arguments), sizes, (), (), False, ())
+    signature = Signature(name, tuple(arguments), sizes, (), (), "N", ())
     return Program(name, (scop,), scop.arrays, signature, "<test>", 1)

@@ -22,7 +22,7 @@ def source(body: str, before: str = "") -> Source:
     """Return a kernel with `body`; its lines are numbered from where `before` begins."""
     f64 = DType.FLOAT64
     arguments = tuple(ArrayArg(name, name, f64, shape, Layout.C, True) for name, shape in _ARRAYS)
-    signature = Signature("control", arguments, (SizeOf("n", 0, 0),), (), (), False, ())
+    signature = Signature("control", arguments, (SizeOf("n", 0, 0),), (), (), "N", ())
     size = CParam(CParamKind.SIZE, "n", DType.INT64, "n")
     params = (size, *(CParam(CParamKind.ARRAY, n, f64, n, True) for n, _ in _ARRAYS))
     includes = "#include <stdint.h>\n#include <stdlib.h>\n#include <math.h>\n"

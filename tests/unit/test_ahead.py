@@ -35,7 +35,7 @@ def doubled(x):
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Return a cache of its own, without kernels; what they share is in memory."""
     caller_for(open_store(), find_compiler(open_store()))
-    shared = make("", (), Signature("any", (), (), (), (), False, ()), openmp=True)
+    shared = make("", (), Signature("any", (), (), (), (), "N", ()), openmp=True)
     process_for(shared, open_store(), find_compiler(open_store()))
     monkeypatch.setenv("POLYOPT_CACHE_DIR", str(tmp_path))
     yield tmp_path / "v1"

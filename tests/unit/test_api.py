@@ -92,7 +92,7 @@ def add_scaled(types: tuple[Any, ...]) -> Source:
         holder = next(a for a in range(3) if arguments[a].shape[d] == param)
         sizes.append(SizeOf(param.name, holder, d))
     signature = Signature("add_scaled", tuple(arguments), tuple(sizes), (),
-                          (Result(ResultKind.ARGUMENT, "C"),), False, ())  # fmt: skip
+                          (Result(ResultKind.ARGUMENT, "C"),), ".", ())  # fmt: skip
     return Source("c", "entry", *print_text(signature, rank), signature, False, False)
 
 

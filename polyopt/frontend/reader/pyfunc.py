@@ -351,7 +351,7 @@ def _program(
         sizes,
         outputs,
         returned.results,
-        returned.is_tuple,
+        returned.nesting,
         made.checks,
         made.faults,
         tuple(b.library),

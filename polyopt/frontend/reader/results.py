@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import Loc
-from polyopt.frontend.arithmetic.operators import describe, operand
+from polyopt.frontend.arithmetic.operators import operand
 from polyopt.frontend.integers.affine_integers import (
     clipped,
     floordiv,
@@ -22,6 +22,7 @@ from polyopt.frontend.program.drafts import dynamic_params
 from polyopt.frontend.program.memory import forced, is_whole, plain, stored, stored_number
 from polyopt.frontend.subscripts.masks import plain as unmasked
 from polyopt.frontend.values.codes import refuse
+from polyopt.frontend.values.constants import as_sequence
 from polyopt.frontend.values.values import (
     Buffer,
     Known,
@@ -38,29 +39,34 @@ from polyopt.ir.source import Result, ResultKind
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The results, and whether they come as a tuple."""
+    """The results, and how they are arranged in tuples and lists (`polyopt.ir.nesting`)."""
 
     results: tuple[Result, ...]
-    is_tuple: bool
+    nesting: str
 
 
 def mark_results(b: Builder, value: Value | None, loc: Loc | None) -> Returned:
     """Return the results; emit the statements that give them memory."""
-    match value:
-        case None | Known(value=None):
-            return Returned((), False)
-        case Sequence(items=()) | Known(value=()):
-            refuse("PO0164", "returning an empty tuple", loc, "leave the `return` out")
-        case Sequence(items=items):
-            return Returned(tuple(_result(b, item, loc) for item in items), True)
-        case _:
-            return Returned((_result(b, value, loc),), False)
+    if isinstance(value, Sequence | Known) and as_sequence(value) == Sequence(()):
+        refuse("PO0164", "returning an empty tuple", loc, "leave the `return` out")
+    results: list[Result] = []
+    nesting = _nesting(b, value, loc, results)
+    return Returned(tuple(results), nesting)
+
+
+def _nesting(b: Builder, value: Value | None, loc: Loc | None, results: list[Result]) -> str:
+    """Return how the results of `value` are arranged; append them."""
+    if value is None or (isinstance(value, Known) and value.value is None):
+        return "N"
+    found = as_sequence(value)
+    if isinstance(found, Sequence):
+        inner = "".join(_nesting(b, item, loc, results) for item in found.items)
+        return f"[{inner}]" if found.is_list else f"({inner})"
+    results.append(_result(b, value, loc))
+    return "."
 
 
 def _result(b: Builder, value: Value, loc: Loc | None) -> Result:
-    if isinstance(value, Sequence) or (isinstance(value, Known) and value.value is None):
-        hint = "return one array or number, or a flat tuple of them"
-        refuse("PO0164", f"returning {describe(value)} inside a tuple", loc, hint)
     found = operand(unmasked(b, value), loc)
     match found:
         case Tensor():

@@ -37,7 +37,7 @@ class Rewriter:
     loc: Callable[[ast.AST], Loc]
     flags: int = 0
     results: list[str] = field(default_factory=list)
-    is_tuple: bool = False
+    nesting: str = "."
 
     def function(self, tree: ast.FunctionDef) -> ast.FunctionDef:
         """Return the tree with jumps rewritten."""
@@ -57,19 +57,14 @@ class Rewriter:
     # -- returns --------------------------------------------------------------------------------
 
     def _name_results(self, returns: Sequence[ast.Return]) -> None:
-        """Tuples of one length are returned as so many values."""
-        lengths = {len(r.value.elts) if isinstance(r.value, ast.Tuple) else -1 for r in returns}
-        self.is_tuple = len(lengths) == 1 and -1 not in lengths
-        count = max(lengths, default=1) if self.is_tuple else 1
-        self.results = [f"{RESULT}{number})" for number in range(count)]
+        """Tuples and lists of one length are returned as so many values."""
+        self.nesting = _common([r.value for r in returns]) if returns else "."
+        self.results = [f"{RESULT}{number})" for number in range(self.nesting.count("."))]
 
     def _stored(self, node: ast.Return) -> list[ast.stmt]:
         """Return the assignments of what `node` returns."""
-        values: list[ast.expr] = [node.value or ast.copy_location(ast.Constant(None), node)]
-        if self.is_tuple:
-            assert isinstance(node.value, ast.Tuple)
-            values = node.value.elts
-        pairs = zip(self.results, values, strict=True)
+        value = node.value or ast.copy_location(ast.Constant(None), node)
+        pairs = zip(self.results, _leaves_of(self.nesting, value), strict=True)
         return [
             _placed(ast.Assign([ast.Name(name, ast.Store())], value), node)
             for name, value in pairs
@@ -77,9 +72,10 @@ class Rewriter:
         ]
 
     def _final(self, like: ast.AST) -> ast.stmt:
-        names: list[ast.expr] = [ast.Name(name, ast.Load()) for name in self.results]
-        value = ast.Tuple(names, ast.Load()) if self.is_tuple else names[0]
-        return _placed(ast.Return(value), like)
+        from polyopt.ir.nesting import arranged  # of functions that return from branches alone
+
+        names = [ast.Name(name, ast.Load()) for name in self.results]
+        return _placed(ast.Return(_displayed(arranged(self.nesting, names))), like)
 
     def _leave_loops(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Return a block whose loops are broken out of instead of returned from."""
@@ -133,7 +129,7 @@ class Rewriter:
                 return [*result, ast.copy_location(ast.If(node.test, then, otherwise), node)]
             result.append(node)
         where = body[-1] if body else ast.Pass()
-        if self.is_tuple:
+        if self.nesting != ".":
             hint = "return a tuple of as many values at the end too"
             refuse("PO0122", "the function may end without a result", self.loc(where), hint)
         return [*result, *self._stored(_placed_return(where))]
@@ -217,6 +213,38 @@ class Rewriter:
             branch = ast.If(node.test, then or [_placed(ast.Pass(), node)], otherwise)
             return [*result, ast.copy_location(branch, node)]
         return result
+
+
+def _common(values: Sequence[ast.expr | None]) -> str:
+    """Return the nesting of tuples and lists that all the values are displays of."""
+    parts = [value.elts for value in values if isinstance(value, ast.Tuple | ast.List)]
+    kinds = {(type(value), len(part)) for value, part in zip(values, parts, strict=False)}
+    is_plain = not any(isinstance(item, ast.Starred) for part in parts for item in part)
+    if len(parts) < len(values) or len(kinds) != 1 or not parts[0] or not is_plain:
+        return "."
+    inner = "".join(_common(column) for column in zip(*parts, strict=True))
+    return f"({inner})" if isinstance(values[0], ast.Tuple) else f"[{inner}]"
+
+
+def _leaves_of(nesting: str, value: ast.expr) -> Iterator[ast.expr]:
+    """Yield the parts of a display at the dots of `nesting`."""
+    waiting = [value]
+    for kind in nesting:
+        if kind in "([":
+            outer = waiting.pop()
+            assert isinstance(outer, ast.Tuple | ast.List)
+            waiting.extend(reversed(outer.elts))
+        elif kind == ".":
+            yield waiting.pop()
+
+
+def _displayed(value: object) -> ast.expr:
+    """Return the display of a tuple or list of nodes."""
+    if isinstance(value, tuple | list):
+        items = [_displayed(item) for item in value]
+        return (ast.Tuple if isinstance(value, tuple) else ast.List)(items, ast.Load())
+    assert isinstance(value, ast.expr)
+    return value
 
 
 def _keep_items(body: Sequence[ast.stmt]) -> None:

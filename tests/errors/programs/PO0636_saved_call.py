@@ -5,4 +5,4 @@ from polyopt.loading import _bound
 
 def act():
     arguments = tuple(ScalarArg(name, name, DType.FLOAT64, False) for name in ("x", "y"))
-    _bound(Signature("scaled", arguments, (), (), (), False, ()), (1.0,), {})
+    _bound(Signature("scaled", arguments, (), (), (), "N", ()), (1.0,), {})

@@ -321,10 +321,6 @@ def changes_a_tuple(A):
     sizes[0] = A[0]
 
 
-def tuple_in_a_tuple(A):
-    return A, (A, A)
-
-
 def dict_as_result(A):
     return {"a": A}
 

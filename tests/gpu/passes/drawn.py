@@ -39,7 +39,7 @@ def drawn(random: Random) -> LoopFunction:
 
 def signature() -> Signature:
     """Return a signature without arguments."""
-    return Signature("drawn", (), (), (), (), False, ())
+    return Signature("drawn", (), (), (), (), "N", ())
 
 
 def _body(random: Random, depth: int, around: list[str], count: list[int]) -> Body:

@@ -110,7 +110,7 @@ def function(text: str, *, contract: bool = False, faults: str = "", **names: st
     sizes = tuple(n for n, kind in names.items() if kind == "size")
     signature = Signature(
         "kernel", tuple(scalars), tuple(SizeOf(n, 0, 0) for n in sizes), (), (),
-        returns_tuple=False, checks=(), faults=(Fault("PO0233", "zero"),) * 2,
+        nesting="N", checks=(), faults=(Fault("PO0233", "zero"),) * 2,
     )  # fmt: skip
     return LoopFunction("demo", tuple(own.values()), sizes, signature, body, contract=contract)
 

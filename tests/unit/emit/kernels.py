@@ -66,7 +66,7 @@ def loop(name, lower, upper, *body, step=1, kind=LoopKind.SEQUENTIAL, label="", 
 def function(name, arrays, params, *body, scalars=(), trace=(), reassociable=()):
     sizes = tuple(SizeOf(p, 0, 0) for p in params)
     arguments = tuple(ScalarArg(s, s, d, False) for s, d in scalars)
-    signature = Signature(name, arguments, sizes, (), (), False, ())
+    signature = Signature(name, arguments, sizes, (), (), "N", ())
     return LoopFunction(
         name,
         tuple(arrays),

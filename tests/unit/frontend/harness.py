@@ -115,7 +115,7 @@ def same(
 ) -> None:
     """Compare two results: structure, shape, dtype, values; bit for bit or under their bounds."""
     if isinstance(expected, tuple | list):
-        assert isinstance(found, tuple | list)
+        assert isinstance(found, type(expected))
         assert len(found) == len(expected)
         for number, (mine, other) in enumerate(zip(found, expected, strict=True)):
             same(mine, other, bound_of, (*place, number))

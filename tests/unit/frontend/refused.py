@@ -252,11 +252,6 @@ def element_of_number(A):
     x[1] = 2
 
 
-def nested_result(A):
-    """PO0164: return"""
-    return A, (A, A)
-
-
 def negative_size(A):
     """PO0174: np.ones"""
     return np.ones(-3)

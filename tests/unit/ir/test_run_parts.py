@@ -41,9 +41,9 @@ def program(*parts, arrays=(), outputs=(), results=(), library=()) -> Program:
     """`kernel(A)` of `parts`."""
     given = (ArrayArg("A", "A", F64, (N,), Layout.C, True),)
     sizes = (SizeOf("N", 0, 0),)
-    tuple_ = len(results) > 1
+    nesting = f"({'.' * len(results)})" if len(results) > 1 else "." * len(results) or "N"
     signature = Signature(
-        "kernel", given, sizes, outputs, results, tuple_, (), FAULTS, tuple(library)
+        "kernel", given, sizes, outputs, results, nesting, (), FAULTS, tuple(library)
     )
     return Program("kernel", parts, (A, *arrays), signature, "<test>", 1)
 

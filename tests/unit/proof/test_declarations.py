@@ -60,7 +60,7 @@ def changed_b(**changes: object) -> LoopFunction:
         replace(LOOPS, arrays=(*LOOPS.arrays, Array("c", F64, (SIZE,), Role.INOUT))),
         replace(LOOPS, arrays=(*LOOPS.arrays, LOOPS.arrays[0])),
         replace(LOOPS, params=("N", "K")),
-        replace(LOOPS, signature=replace(LOOPS.signature, returns_tuple=True)),
+        replace(LOOPS, signature=replace(LOOPS.signature, nesting="(.)")),
         replace(LOOPS, contract=True),
     ],
     ids=["type", "shape", "role", "name", "one", "more", "twice", "size", "result", "fused"],

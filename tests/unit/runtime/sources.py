@@ -61,7 +61,7 @@ def make(
 def add_arrays(layout: Layout = Layout.C, openmp: bool = False) -> Source:
     """`C[i] = A[i] + B[i]` for vectors."""
     arrays = tuple(array(n, (N,), layout=layout, written=n == "C") for n in "ABC")
-    signature = Signature("add", arrays, (SizeOf("N", 0, 0),), (), (), False, ())
+    signature = Signature("add", arrays, (SizeOf("N", 0, 0),), (), (), "N", ())
     strided = layout is Layout.STRIDED
     params = (
         pointer("A"), pointer("B"), pointer("C", written=True), size("N"),
@@ -83,7 +83,7 @@ def strided_copy(rank: int, layout: Layout = Layout.STRIDED) -> Source:
     names = tuple(Param(f"n{d}") for d in range(rank))
     arguments = (array("A", names, layout=layout), array("B", names, layout=layout, written=True))
     sizes = tuple(SizeOf(f"n{d}", 0, d) for d in range(rank))
-    signature = Signature("copy", arguments, sizes, (), (), False, ())
+    signature = Signature("copy", arguments, sizes, (), (), "N", ())
     dims = range(rank if layout is Layout.STRIDED else rank - 1)
     params = (
         pointer("A"), pointer("B", written=True), *(size(f"n{d}") for d in range(rank)),
@@ -123,7 +123,7 @@ def outputs() -> Source:
             Result(ResultKind.SCALAR, "s"),
             Result(ResultKind.ARGUMENT, "B"),
         ),
-        True,
+        "(...)",
         (),
     )
     params = (
@@ -150,7 +150,7 @@ def one_array(
     names = tuple(Param(f"n{d}") for d in range(rank))
     signature = Signature(
         "one", (array("A", names, dtype, layout, written),),
-        tuple(SizeOf(f"n{d}", 0, d) for d in range(rank)), (), (), False, (),
+        tuple(SizeOf(f"n{d}", 0, d) for d in range(rank)), (), (), "N", (),
     )  # fmt: skip
     declared = "".join(f", int64_t n{d}" for d in range(rank))
     total = " * ".join(f"n{d}" for d in range(rank)) or "1"
@@ -170,7 +170,7 @@ def one_number(dtype: DType, is_param: bool = False) -> Source:
     signature = Signature(
         "number", (ScalarArg("x", "x", dtype, is_param),),
         (IntegerOf("x", 0),) if is_param else (),
-        (OutputArray("r", dtype, ()),), (Result(ResultKind.SCALAR, "r"),), False, (),
+        (OutputArray("r", dtype, ()),), (Result(ResultKind.SCALAR, "r"),), ".", (),
     )  # fmt: skip
     params = (pointer("r", dtype, True), size("x") if is_param else scalar("x", dtype))
     kind = "int64_t" if is_param else dtype.value_ctype
@@ -189,7 +189,7 @@ def checked() -> Source:
         (SizeOf("N", 0, 0), IntegerOf("k", 2)),
         (OutputArray("R", F64, (Binary(BinaryOp.SUB, N, k, I64),)),),
         (Result(ResultKind.OUTPUT, "R"),),
-        False,
+        ".",
         (Check(Compare(CompareOp.GE, N, Binary(BinaryOp.MOD, k, integer(100), I64)), "PO0203",
                "`A` is shorter than `k`", hint="pass a smaller k"),),
     )  # fmt: skip
@@ -206,7 +206,7 @@ def constant(value: object) -> Source:
     """A vector and a compiled-in value; doubles the vector."""
     signature = Signature(
         "constant", (array("A", (N,), written=True), ConstArg("axis", value)),
-        (SizeOf("N", 0, 0),), (), (Result(ResultKind.ARGUMENT, "A"),), False, (),
+        (SizeOf("N", 0, 0),), (), (Result(ResultKind.ARGUMENT, "A"),), ".", (),
     )  # fmt: skip
     text = """
 int entry(double *A, int64_t N) {
@@ -219,7 +219,7 @@ int entry(double *A, int64_t N) {
 def without_memory() -> Source:
     """A kernel whose temporaries never fit."""
     signature = Signature("big", (array("A", (N,), written=True),), (SizeOf("N", 0, 0),), (), (),
-                          False, ())  # fmt: skip
+                          "N", ())  # fmt: skip
     text = "int entry(double *A, int64_t N) { return 1; }"
     return make(text, (pointer("A", written=True), size("N")), signature)
 
@@ -227,7 +227,7 @@ def without_memory() -> Source:
 def negate_in_parallel() -> Source:
     """`B[i] = -A[i]` for vectors, in parallel."""
     arguments = (array("A", (N,)), array("B", (N,), written=True))
-    signature = Signature("negate", arguments, (SizeOf("N", 0, 0),), (), (), False, ())
+    signature = Signature("negate", arguments, (SizeOf("N", 0, 0),), (), (), "N", ())
     text = """
 int entry(const double *A, double *B, int64_t N) {
 #pragma omp parallel for

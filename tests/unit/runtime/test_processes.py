@@ -162,7 +162,7 @@ def test_other_interpreters_of_a_process_are_refused(tmp_path):
 
 def test_the_functions_of_a_process_are_built_ahead(tmp_path, monkeypatch):
     store, compiler = Store(tmp_path), find_compiler(open_store())
-    source = make("", (), Signature("scale", (), (), (), (), False, ()), openmp=True)
+    source = make("", (), Signature("scale", (), (), (), (), "N", ()), openmp=True)
     monkeypatch.setattr(process, "_LOADED", [])
     with ExitStack() as stack:
         begun = process.begin(stack, store, compiler)

@@ -93,7 +93,7 @@ def is_(left, sign, right):
     return Compare(CompareOp(sign), left, right)
 
 
-def signature(outputs=(), results=(), faults=(), library=(), returns_tuple=False, matrix=False):
+def signature(outputs=(), results=(), faults=(), library=(), nesting="N", matrix=False):
     """`kernel(A, K)` or, with `matrix`, `kernel(A, b, K)`."""
     square = (ArrayArg("A", "A", F64, (N, N), Layout.C, False),)
     vector = ArrayArg("b", "b", F64, (N,), Layout.C, True)
@@ -104,7 +104,7 @@ def signature(outputs=(), results=(), faults=(), library=(), returns_tuple=False
         (SizeOf("N", 0, 0), IntegerOf("K", len(arrays))),
         outputs,
         results,
-        returns_tuple,
+        nesting,
         (),
         faults,
         library,
@@ -332,7 +332,13 @@ def counted(returns_tuple: bool) -> Source:
     ]
     rows = tuple(Assign(cell("y", Iter("i"), integer(c)), cell("b", Iter("i"))) for c in (0, 1))
     return source(
-        signature(outputs, results if returns_tuple else results[:1], (), (), returns_tuple),
+        signature(
+            outputs,
+            results if returns_tuple else results[:1],
+            (),
+            (),
+            "(..)" if returns_tuple else ".",
+        ),
         arrays,
         Assign(cell("n", dtype=I64), K),
         For("i", integer(0), N, 1, LoopKind.SEQUENTIAL, rows),

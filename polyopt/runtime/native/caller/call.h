@@ -81,7 +81,7 @@ typedef struct {
     Stop *stop;              /* which loops of the kernel look at */
     int arguments, numbers, constants, arrays, outputs, results, sites;
     int cells;               /* length of `n` */
-    int returns_tuple;
+    const char *nesting;     /* of results: `.` one, `N` None, `(...)` a tuple, `[...]` a list */
     int is_lost_by_forks;    /* its threads do not live on in a forked process */
     const int *constant;     /* positions */
     const NumberArgument *number;

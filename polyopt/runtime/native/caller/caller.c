@@ -112,19 +112,35 @@ static PyObject *give(const Result *result, PyObject *const *args, PyObject *con
     }
 }
 
+/* Return the part of the results that `*nesting` begins with, and move it behind. */
+static PyObject *arrange(const char **nesting, const Result **next, PyObject *const *args,
+                         PyObject *const *made)
+{
+    char kind = *(*nesting)++;
+    if (kind == '.')
+        return give((*next)++, args, made);
+    if (kind == 'N')
+        return Py_NewRef(Py_None);
+    PyObject *list = PyList_New(0);
+    while (list != NULL && **nesting != ')' && **nesting != ']') {
+        PyObject *item = arrange(nesting, next, args, made);
+        if (item == NULL || PyList_Append(list, item) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(item);
+    }
+    (*nesting)++;
+    if (kind == '[' || list == NULL)
+        return list;
+    PyObject *tuple = PyList_AsTuple(list);
+    Py_DECREF(list);
+    return tuple;
+}
+
 static PyObject *results(const Call *call, PyObject *const *args, PyObject *const *made)
 {
-    if (!call->returns_tuple)
-        return call->results == 0 ? Py_NewRef(Py_None) : give(call->result, args, made);
-    PyObject *tuple = PyTuple_New(call->results);
-    for (int k = 0; tuple != NULL && k < call->results; k++) {
-        PyObject *value = give(&call->result[k], args, made);
-        if (value == NULL)
-            Py_CLEAR(tuple);
-        else
-            PyTuple_SET_ITEM(tuple, k, value);
-    }
-    return tuple;
+    const char *nesting = call->nesting;
+    const Result *next = call->result;
+    return arrange(&nesting, &next, args, made);
 }
 
 static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t nargs, int who)

@@ -1,5 +1,0 @@
-TYPES = "f64[:]"
-
-
-def f(a):
-    return a, (a, a)
