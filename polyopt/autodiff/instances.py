@@ -142,6 +142,12 @@ class Instances:
             return False
         return bool(elements.is_subset(relation.range()))
 
+    def is_within(self, number: int, load: Load, elements: isl.Set | None) -> bool:
+        """Tell whether every instance of a statement finds an element among `elements`."""
+        if elements is None:
+            return False
+        return bool(self._relation(number, load).range().is_subset(elements))
+
     def is_apart(self, number: int, index: tuple[Expr, ...]) -> bool:
         """Tell whether subscripts are those of another element in every instance."""
         statement = self.statements[number]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from polyopt.autodiff.instances import Instances
-from polyopt.dataclass import dataclass
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -38,6 +38,8 @@ class Step:
 
     `without`: the statement's iterators that it does not have: once for all of their values.
     `shifts`: iterators that run over other values than those of the statement, this much larger.
+    `when`: what holds of the statement's iterators wherever it adds anything; there may be no such
+    element elsewhere.
     """
 
     target: Load
@@ -45,6 +47,7 @@ class Step:
     is_sum: bool = False
     without: frozenset[str] = frozenset()
     shifts: tuple[tuple[str, Expr], ...] = ()
+    when: tuple[Expr, ...] = ()
 
     @property
     def arrays(self) -> frozenset[str]:
@@ -204,7 +207,8 @@ class Order:
         target = _tidied(substitute(step.target, before))
         assert isinstance(target, Load)
         value = _tidied(substitute(step.value, before))
-        return Step(target, value, True, step.without, tuple(shifts.items())), loops
+        moved = replace(step, target=target, value=value, shifts=tuple(shifts.items()))
+        return moved, loops
 
     def _nested(
         self, n: int, kept: Sequence[int], shifts: Mapping[str, Expr]

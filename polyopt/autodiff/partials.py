@@ -24,6 +24,7 @@ from polyopt.ir.expr import (
     Select,
     Unary,
     UnaryOp,
+    operands,
     walk,
 )
 from polyopt.ir.types import DType
@@ -96,6 +97,20 @@ def contributions(
     flow = _Flow(is_active)
     flow.into(value, adjoint, chosen)
     return tuple(flow.found.items())
+
+
+def needed(gain: Expr) -> tuple[Expr, ...]:
+    """Return conditions that hold wherever a gain is not zero because nothing was chosen."""
+    match gain:
+        case Select(otherwise=Const(value=0.0)):
+            return (*operands(gain.condition, BinaryOp.AND), *needed(gain.then))
+        case Binary(op=BinaryOp.ADD | BinaryOp.SUB):
+            other = needed(gain.right)
+            return tuple(condition for condition in needed(gain.left) if condition in other)
+        case Unary(op=UnaryOp.NEG):
+            return needed(gain.operand)
+        case _:
+            return ()
 
 
 class _Flow:

@@ -24,6 +24,7 @@ from polyopt.autodiff.partials import (
     NoDerivative,
     active_loads,
     contributions,
+    needed,
     number,
     quotient,
     where,
@@ -346,11 +347,19 @@ class _Reversal:
         found += factors
         for load, gain in gains:
             grown = self._adjoint(load)
-            found.append(Step(grown, Binary(BinaryOp.ADD, grown, gain, grown.dtype), True))
+            value = Binary(BinaryOp.ADD, grown, gain, grown.dtype)
+            found.append(Step(grown, value, True, when=self._when(n, load, gain)))
         if rule.apart is None and rule.own is not None:
             over = _ALL if extremum is None else extremum.over
             found.append(Step(adjoint, rule.own, without=over))
         return found
+
+    def _when(self, n: int, load: Load, gain: Expr) -> tuple[Expr, ...]:
+        """Return what holds where an element gains, if it may not be there elsewhere."""
+        conditions = needed(gain)
+        if conditions and self._instances.is_within(n, load, self._memory.elements(load.array)):
+            return ()
+        return conditions
 
     def _shared(
         self, n: int, gains: Sequence[Contribution]
@@ -397,7 +406,7 @@ class _Reversal:
                 continue
             load = Load(array, step.target.index, step.target.dtype)
             whole = self._memory.elements(array)
-            if not step.is_sum or not self._instances.defines(n, load, whole):
+            if not step.is_sum or step.when or not self._instances.defines(n, load, whole):
                 continue
             assert isinstance(step.value, Binary)
             found[number] = Step(step.target, step.value.right)
@@ -420,7 +429,10 @@ class _Reversal:
             targets = {self._adjoint(load) for m, load in found if m == n}
             changed = [
                 Step(step.target, step.value.right)
-                if step.is_sum and step.target in targets and isinstance(step.value, Binary)
+                if isinstance(step.value, Binary)
+                and step.is_sum
+                and not step.when
+                and step.target in targets
                 else step
                 for step in own
             ]

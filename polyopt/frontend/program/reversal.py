@@ -17,7 +17,7 @@ from polyopt.autodiff.private import expansions
 from polyopt.autodiff.reverse import Memory, Refused, Sweep, reverse
 from polyopt.dataclass import replace
 from polyopt.errors import Loc
-from polyopt.frontend.integers.affine_integers import TRUE, floordiv, minus, plus, times
+from polyopt.frontend.integers.affine_integers import TRUE, floordiv, is_affine, minus, plus, times
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.checks import demanded
 from polyopt.frontend.program.control_flow import place_of
@@ -274,7 +274,9 @@ class _WayBack:
             turned(around[depth]) if depth in adjoint.turned else around[depth]
             for depth in adjoint.loops
         )
-        scope = _shifted(replace(draft.scope, loops=loops, order=order), dict(step.shifts))
+        affine = (condition for condition in step.when if is_affine(condition))
+        scope = replace(draft.scope, loops=loops, order=order).under(*affine)
+        scope = _shifted(scope, dict(step.shifts))
         reduction = None
         if step.is_sum and _is_repeated(step, scope):
             reduction = Reduction(BinaryOp.ADD, True)

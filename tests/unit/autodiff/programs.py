@@ -273,6 +273,24 @@ def pooled(x):
     return np.sum(out * out)
 
 
+def filtered(x, taps):
+    s = 0.0
+    for k in range(x.shape[0]):
+        for j in range(taps.shape[0]):
+            s += x[k - j] * taps[j] * x[k - j] if k >= j else 0.1
+    return s
+
+
+def chosen_weights(x, weights, marks):
+    s = 0.0
+    for k in range(marks.shape[0]):
+        if marks[k] > 1.0:
+            s += x[k] * x[k] * weights[2]
+        else:
+            s *= weights[1] * x[2 * k]
+    return s
+
+
 CASES = {
     case.function.__name__: case
     for case in (
@@ -304,6 +322,8 @@ CASES = {
         Case(convolution, (data(5, 5), data(3, 3)), (0, 1)),
         Case(views, (data(4, 4),), (0,)),
         Case(three_written, (data(3), data(3, 2), data(2, 2, 2)), (0, 1, 2)),
+        Case(filtered, (data(6), data(3)), (0, 1)),
+        Case(chosen_weights, (data(9), data(3), data(5)), (0, 1)),
         Case(double_buffer, (data(6), data(6), 2), (0, 1)),
     )
 }
