@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import inspect
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -236,4 +237,11 @@ def call_with(
     function: Callable[..., Any],
 ) -> Callable[[dict[str, int], dict[str, Any]], Callable[[], object]]:
     """Return how a function of the arguments in their order is called."""
-    return lambda sizes, arguments: partial(function, *arguments.values())
+    parameters = inspect.signature(function).parameters
+    named = {name for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY}
+
+    def bound(sizes: dict[str, int], arguments: dict[str, Any]) -> Callable[[], object]:
+        first = [value for name, value in arguments.items() if name not in named]
+        return partial(function, *first, **{name: arguments[name] for name in named})
+
+    return bound

@@ -18,6 +18,7 @@ import numpy as np
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import PolyoptError, UsageError
+from polyopt.frontend.syntax.annotations import by_position
 from polyopt.ir.program import Program
 from polyopt.specialize import Parameters, plain_values
 from polyopt.tuning.timing import Copies, overlap
@@ -162,7 +163,7 @@ def _name(one: object) -> str:
 def _function(one: object, py_func: Function) -> Function:
     match one:
         case "python" | "numpy":
-            return py_func
+            return by_position(py_func)
         case "numba":
             try:
                 numba = import_module("numba")
@@ -170,8 +171,7 @@ def _function(one: object, py_func: Function) -> Function:
                 reason = "`against` names numba, which is not installed"
                 hint = "pip install numba, or give a function"
                 raise UsageError("PO0222", reason, hint=hint) from None
-            compiled: Function = numba.njit(py_func)
-            return compiled
+            return by_position(numba.njit(py_func))
         case str():
             raise _unknown(one)
         case _ if callable(one):

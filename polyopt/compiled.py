@@ -315,13 +315,14 @@ class CompiledKernel:
         import numpy as np
 
         from polyopt.bounding import compare_results
+        from polyopt.frontend.syntax.annotations import by_position
         from polyopt.numerics.results import named_results
 
         values = plain_values(self._parameters.bind(args, kwargs))
         mine, theirs = copy.deepcopy(values), copy.deepcopy(values)
         got = named_results(self.program, mine, self(*mine))
         with np.errstate(all="ignore"):
-            want = named_results(self.program, theirs, self.py_func(*theirs))
+            want = named_results(self.program, theirs, by_position(self.py_func)(*theirs))
         return compare_results(self.program, values, got, want, self.options.compiler)
 
     def bench(

@@ -69,7 +69,7 @@ LAYERS: dict[str, set[str]] = {
     "bounding": {
         *_COMPILER, "emit", "schedule", "runtime", "targets", "pipeline", "numerics",
     },
-    "benching": {"errors", "ir", "specialize", "tuning", "bounding", "numerics"},
+    "benching": {"errors", "ir", "frontend", "specialize", "tuning", "bounding", "numerics"},
     "verifying": {"errors", "ir", "frontend", "numerics", "bounding"},
     "sizing": {"errors", "ir", "frontend"},
     "explaining": {

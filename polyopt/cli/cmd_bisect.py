@@ -131,13 +131,14 @@ class _Judge:
         import numpy as np
 
         from polyopt.bounding import known_bounds
+        from polyopt.frontend.syntax.annotations import by_position
         from polyopt.numerics.results import named_results
 
         program = compiled.program
         own = copy.deepcopy(values)
         try:
             with np.errstate(all="ignore"):
-                returned = loaded.func(*own)
+                returned = by_position(loaded.func)(*own)
         except Exception as error:
             raise KernelFault(
                 "PO0236",

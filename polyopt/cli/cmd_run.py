@@ -65,6 +65,7 @@ def command(
 ) -> None:
     """Compile a function and run it on random or given values."""
     import polyopt
+    from polyopt.frontend.syntax.annotations import by_position
     from polyopt.numerics.results import named_results
 
     loaded, values = target_and_values(target, types, sizes, npz, seed)
@@ -83,7 +84,7 @@ def command(
     timed = run.repeat(compiled, repeat)
     comparisons = None
     if check:
-        comparisons = _check(run, timed, loaded.func, compiled.program)
+        comparisons = _check(run, timed, by_position(loaded.func), compiled.program)
     if verify:
         verification = kernel.verify(seed=seed)
         talk(str(verification))

@@ -25,6 +25,7 @@ from polyopt.frontend.syntax.annotations import (
     PartType,
     ScalarType,
     SizeCondition,
+    by_position,
 )
 from polyopt.ir.clock import now
 from polyopt.ir.interp import run_program, run_scop
@@ -94,7 +95,7 @@ def verify_program(
     Program's is the widest one: it has to be Python's in one of the calls.
     """
     found = _Counts()
-    bench = Bench(function, program, tuple(types), quick=seconds is not None)
+    bench = Bench(by_position(function), program, tuple(types), quick=seconds is not None)
     shown = (", ".join(map(_show_one, types)),)
     reason = bench.reason
     if reason is not None:

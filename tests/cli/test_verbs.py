@@ -223,6 +223,16 @@ def test_run_prints_times_and_the_comparison(polyopt, demo):
 
 
 @pytest.mark.toolchain
+@pytest.mark.parametrize("command", [("run", "--check"), ("bisect",)])
+def test_python_gets_by_name_what_it_only_takes_so(polyopt, write, command):
+    write("named.py", "def f(a, *, by: float = 2.0):\n    a[1:] = by\n")
+    verb, *options = command
+    outcome = polyopt(verb, "named.py:f", *options)
+    assert outcome.err == ""
+    assert "bitwise" in outcome.out
+
+
+@pytest.mark.toolchain
 def test_sizes_that_must_agree_follow_one_another(polyopt, demo):
     outcome = polyopt("run", "demo.py:shifted", "--sizes", "N=6", "--json")
     assert json.loads(outcome.out)["shapes"] == [[6], [7]]

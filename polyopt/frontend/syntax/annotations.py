@@ -12,7 +12,7 @@ import ast
 import inspect
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Annotated, TypeAlias, get_args, get_origin
+from typing import Annotated, Any, TypeAlias, get_args, get_origin
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ArgumentError, UsageError
@@ -258,3 +258,17 @@ class NeedConstant(Exception):
     def __init__(self, argument: str) -> None:
         super().__init__(f"the value of `{argument}` must be known")
         self.argument = argument
+
+
+def by_position(function: Callable[..., object]) -> Callable[..., Any]:
+    """Return a function that takes what `function` takes, all of it by position as kernels do."""
+    parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
+    names = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    if not names:
+        return function
+
+    def called(*values: object) -> object:
+        first = len(values) - len(names)
+        return function(*values[:first], **dict(zip(names, values[first:], strict=True)))
+
+    return called

@@ -68,6 +68,15 @@ def test_a_function_read_right_agrees_in_every_sample() -> None:
     assert "samples agree" in str(found)
 
 
+def test_python_gets_by_name_what_it_only_takes_so() -> None:
+    def shifted(x: po.f64["N"], /, *, by: float = 1.0):
+        return x + by
+
+    found = po.kernel(shifted).verify(samples=5)
+    assert found.ok
+    assert found.samples == 5
+
+
 def test_no_compiler_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POLYOPT_CC", "/nowhere/cc")
     assert po.kernel(scaled).verify(samples=2).ok
