@@ -89,12 +89,30 @@ def _read(path: Path) -> str:
         data = read_regular(path, MOST_BYTES)
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         return io.TextIOWrapper(io.BytesIO(data), encoding).read()
-    except (OSError, UnicodeDecodeError, SyntaxError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError("PO0602", f"`{path}` cannot be read as Python text: {reason}") from None
+    except OSError as error:
+        reason = f"`{path}` cannot be read as Python text: {error.strerror}"
+        raise UsageError("PO0602", reason, hint="name a Python file that you may read") from None
+    except (UnicodeDecodeError, SyntaxError) as error:
+        loc = None
+        if isinstance(error, UnicodeDecodeError):
+            loc = _place(path, error.object[: error.start])
+        raise UsageError(
+            "PO0602",
+            f"`{path}` cannot be read as Python text: {error}",
+            loc=loc,
+            hint="save it as UTF-8, or name its encoding in its first line: # coding: latin-1",
+        ) from None
+
+
+def _place(path: Path, before: bytes) -> Loc:
+    """Return the place behind the bytes `before` of a file."""
+    line, col = before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
+    return Loc(str(path), line, col, line, col + 1)
 
 
 def _near_file(path: Path) -> str:
+    if path.is_symlink():
+        return f"it is a link to `{path.readlink()}`, which leads to no file"
     folder = path.parent
     names = sorted(p.name for p in folder.glob("*.py")) if folder.is_dir() else []
     near = difflib.get_close_matches(path.name, names, n=1)
@@ -222,8 +240,12 @@ def functions_of(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any], 
 
 
 def _own_functions(module: ModuleType) -> list[str]:
-    """Names of the functions the file itself defines, in textual order."""
-    return [name for name, _, _ in functions_of(module) if not name.startswith("_")]
+    """Names of the functions the file itself defines by `def`, in textual order."""
+    return [
+        name
+        for name, function, _ in functions_of(module)
+        if not name.startswith("_") and function.__name__ != "<lambda>"
+    ]
 
 
 def _only_function(path: Path, module: ModuleType) -> str:
@@ -236,7 +258,7 @@ def _only_function(path: Path, module: ModuleType) -> str:
 
 def _name_hint(path: Path, names: list[str]) -> str:
     if not names:
-        return "write FILE.py:FUNCTION"
+        return "define one in it: `def name(...): ...`"
     return f"write {path}:{names[0]}" + (f"; functions: {', '.join(names)}" if names[1:] else "")
 
 

@@ -47,6 +47,12 @@ CASES = {
         2,
         "error[PO0601]: there is no file `demos.py`\n   = help: there is `demo.py`\n",
     ),
+    "a link to no file": (
+        ["run", "link.py:f"],
+        2,
+        "error[PO0601]: there is no file `link.py`\n"
+        "   = help: it is a link to `gone.py`, which leads to no file\n",
+    ),
     "not a Python file": (
         ["run", "demo.txt:f"],
         2,
@@ -69,6 +75,28 @@ CASES = {
         "error[PO0607]: `demo.py` has 2 functions; none was named\n"
         "   = help: write demo.py:scale; functions: scale, shift\n",
     ),
+    "no function at all": (
+        ["run", "empty.py"],
+        2,
+        "error[PO0607]: `empty.py` has no function; none was named\n"
+        "   = help: define one in it: `def name(...): ...`\n",
+    ),
+    "a lambda": (
+        ["run", "open.py:add2"],
+        1,
+        "error[PO0102]: a lambda cannot be compiled\n"
+        "  --> open.py:8:1\n"
+        "   |\n"
+        " 8 | add2 = lambda a: a + 2\n"
+        "   | ^\n"
+        "   = help: write it as `def name(...): return ...`\n",
+    ),
+    "a coroutine": (
+        ["run", "open.py:later"],
+        1,
+        "error[PO0113]: `later` is a generator or coroutine, and its body runs in pieces\n"
+        "  --> open.py:9:1\n",
+    ),
     "not a function": (
         ["explain", "demo.py:SIZE"],
         2,
@@ -84,12 +112,16 @@ CASES = {
     "not text": (
         ["run", "binary.py:f"],
         2,
-        "error[PO0602]: `binary.py` cannot be read as Python text: ",
+        "error[PO0602]: `binary.py` cannot be read as Python text: 'utf-8' codec can't decode byte "
+        "0xff in position 10: invalid start byte\n"
+        "  --> binary.py:3:1\n"
+        "   = help: save it as UTF-8, or name its encoding in its first line: # coding: latin-1\n",
     ),
     "a directory": (
         ["run", "folder.py:f"],
         2,
-        "error[PO0602]: `folder.py` cannot be read as Python text: Is a directory\n",
+        "error[PO0602]: `folder.py` cannot be read as Python text: Is a directory\n"
+        "   = help: name a Python file that you may read\n",
     ),
     "syntax error": (
         ["run", "broken.py:f"],
@@ -231,8 +263,10 @@ def test_a_wrong_command_line(polyopt, write, tmp_path, arguments, code, message
     write("imports.py", "import math\nimport no_such_module\ndef f(a): a[0] = 1.0\n")
     write("exits.py", "raise SystemExit(5)\n")
     write("open.py", "def add(a, b):\n    return a + b\n\ndef ranks(a):\n    n, m = a.shape\n"
-          "    return a[0, 0, 0]\n")  # fmt: skip
-    (tmp_path / "binary.py").write_bytes(b"\xff\xfe\x00\x01def f(): pass")
+          "    return a[0, 0, 0]\n\nadd2 = lambda a: a + 2\nasync def later(a): ...\n")  # fmt: skip
+    write("empty.py", "")
+    (tmp_path / "link.py").symlink_to("gone.py")
+    (tmp_path / "binary.py").write_bytes(b"# a file\n\n\xff\xfe\x00\x01def f(): pass")
     (tmp_path / "folder.py").mkdir()
     outcome = polyopt(*arguments)
     assert outcome.err.startswith(message)

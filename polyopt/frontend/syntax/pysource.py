@@ -98,22 +98,26 @@ def read_function(func: Callable[..., object], recording: Recording | None = Non
         refuse(
             "PO0102", f"{func!r} is not a Python function", None, "pass a function made by `def`"
         )
-    if plain.__name__ == "<lambda>":
-        refuse(
-            "PO0102", "a lambda cannot be compiled", None, "write it as `def name(...): return ...`"
-        )
-    if inspect.isgeneratorfunction(plain) or inspect.iscoroutinefunction(plain):
-        code = plain.__code__
-        loc = Loc(code.co_filename, code.co_firstlineno, 1, code.co_firstlineno, 1)
-        refuse(
-            "PO0113",
-            f"`{plain.__name__}` is a generator or coroutine, and its body runs in pieces",
-            loc,
-            "write the results into an array and return it",
-        )
+    _refuse_other(plain)
     found = _parse(plain, recording or Recording(plain))
     tree = Rewriter(found.loc).function(without_settings(found.tree, found.globals))
     return replace(found, tree=tree, live=analyse(tree.body), locals=assigned(tree.body))
+
+
+def _refuse_other(func: types.FunctionType) -> None:
+    """Refuse lambdas, generator functions and coroutines."""
+    code = func.__code__
+    loc = Loc(code.co_filename, code.co_firstlineno, 1, code.co_firstlineno, 1)
+    if func.__name__ == "<lambda>":
+        reason = "a lambda cannot be compiled"
+        refuse("PO0102", reason, loc, "write it as `def name(...): return ...`")
+    if inspect.isgeneratorfunction(func) or inspect.iscoroutinefunction(func):
+        refuse(
+            "PO0113",
+            f"`{func.__name__}` is a generator or coroutine, and its body runs in pieces",
+            loc,
+            "write the results into an array and return it",
+        )
 
 
 def _parse(func: types.FunctionType, recording: Recording) -> PyFunction:
@@ -154,9 +158,10 @@ def _text(func: types.FunctionType, recording: Recording) -> FunctionText:
 
 
 def refuse_changed(func: Callable[..., object]) -> None:
-    """Refuse a function whose file holds another text than it was made from."""
+    """Refuse a function whose file holds another text than it was made from, or no `def` of it."""
     plain = plain_function(func)
     if isinstance(plain, types.FunctionType):
+        _refuse_other(plain)
         try:
             verified_text(plain)
         except NoText:
