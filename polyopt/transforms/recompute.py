@@ -3,8 +3,8 @@
 In: a temporary, a loop that reads it.  Out: in every iteration of the loop, copies of its producers
 for the values that this iteration reads; the producers themselves are removed if nothing else
 reads the temporary.
-Refuses: a loop that does not read it or also writes it; producers under conditions on data; values
-whose operands were overwritten.
+Refuses: a loop that does not read it or also writes it; producers under conditions on data; readers
+that find elements by data; values whose operands were overwritten.
 """
 
 from __future__ import annotations
@@ -85,6 +85,9 @@ class Recompute(DataStep, Written):
                 raise self._refused(f"{ref} computes {array.name} itself", statement)
             if statement.guard is not None or not statement.write.exact:
                 raise self._refused("its values depend on conditions or subscripts", statement)
+        for statement in region.scop.statements:
+            if any(read.array == array.name and not read.exact for read in statement.reads):
+                raise self._refused("subscripts that depend on data find its elements", statement)
         return _Recomputed.of(region, array)
 
     def _refused(self, reason: str, statement: Statement) -> ScheduleError:

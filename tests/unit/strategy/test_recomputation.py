@@ -107,11 +107,17 @@ def under_a_condition(x: po.f64["N"], y: po.f64["N"]):
         y[i] = w[x.shape[0] - 1 - i]
 
 
+def found_by_data(x: po.f64["N"], index: po.i64["N"]):
+    w = x * x
+    return w[index] + w
+
+
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
         (overwritten, "a read would get another value"),
         (under_a_condition, "its values depend on conditions"),
+        (found_by_data, "subscripts that depend on data find its elements"),
     ],
 )
 def test_what_cannot_be_recomputed(function, reason):
