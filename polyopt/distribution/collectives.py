@@ -106,20 +106,20 @@ def broadcast(run: Run, transfer: Transfer) -> None:
 
 
 def _pieces_of(run: Run, transfer: Transfer, root: int) -> tuple[Index, ...]:
-    """Return what rank `root` has of a broadcast, as a rank with a block sees it."""
-    for rank in range(run.transport.size):
-        low_high = run.blocks_of(rank)
-        if rank == root or any(
-            low_high[b.low] == low_high[b.high] for b in run.plan.exchanges.own.blocks
-        ):
-            continue
-        values = {**run.values, **low_high}
+    """Return what rank `root` has of a broadcast, as a rank with a block sees it, if there is one.
+
+    Ranks without a block may need it, too: where these are all, the first that does tells.
+    """
+    others = [rank for rank in range(run.transport.size) if rank != root]
+    busy = [rank for rank in others if all(low < high for _, (low, high) in run.bounds_of(rank))]
+    found: tuple[Index, ...] = ()
+    for rank in busy[:1] or others:
+        values = {**run.values, **run.blocks_of(rank)}
         for b, (low, high) in run.bounds_of(root):
             values |= {b.other_low: low, b.other_high: high}
         pieces = run.plan.pieces.get((id(transfer), False, run.mesh.sign(rank, root)))
-        if pieces is not None:
-            return pieces.at(values)[0]
-    return ()
+        found = found or (() if pieces is None else pieces.at(values)[0])
+    return found
 
 
 def begin(run: Run, one: Combination) -> Callable[[], None]:

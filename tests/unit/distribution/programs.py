@@ -175,6 +175,10 @@ def later_product(C: po.i64["N,M"], A: po.i64["N,K"], B: po.i64["K,M"], D: po.i6
             D[i, j] = C[i - 1, j]
 
 
+def first_row(x: po.f64["N,M"]):
+    return x[0] * 2.0
+
+
 def to_the_first(x: po.f64["N"], y: po.f64["N"]):
     for _t in range(2):
         for i in range(x.shape[0]):
@@ -267,5 +271,6 @@ CASES: dict[str, Case] = {
         {"C": 0, "A": 1, "B": 0, "D": 0},
         lambda n: (whole(n, 4), whole(n, n + 1), whole(n + 1, 4), whole(n, 4)),
     ),
+    "first_row": Case(first_row, {"x": 0}, lambda n: (random(n, 3),), least=1),
     "second_order": Case(second_order, {"A": 0}, lambda n: (random(n, 4), random(n, 4))),
 }
