@@ -13,12 +13,13 @@ from polyopt.autodiff.activity import Assigned, active_arrays
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import Loc
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.program.drafts import Draft, Invocation, Mark, Total
+from polyopt.frontend.program.drafts import Binding, Draft, Invocation, Mark, Total
 from polyopt.frontend.program.snapshots import refuse_stale, settle_copies
 from polyopt.frontend.program.statement_domains import Scope
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.values import Buffer
 from polyopt.ir.expr import Const, Expr, Load, integer, rewrite
+from polyopt.ir.names import reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +88,19 @@ def copy_written(b: Builder, begun: Begun) -> dict[str, Buffer]:
     """Let the call write copies of what was there before it; return these."""
     there = {buffer.name: buffer for buffer in b.buffers[: begun.buffers] if not buffer.faults}
     own = range(begun.drafts, len(b.drafts))
+    calls = [m.what for m in b.marks[begun.marks :] if isinstance(m.what, Invocation)]
     written = dict.fromkeys(b.drafts[n].target.array for n in own)
+    written |= dict.fromkeys(name for call in calls for name in call.outputs)
     copies: dict[str, Buffer] = {}
     after = b.position
     for name in written:
         if name in there:
             old = there[name]
             copies[name] = b.new_buffer(f"{name}_copy", old.dtype, old.shape)
-    for n in own:
-        b.drafts[n] = _renamed(b.drafts[n], copies)
+    if copies:
+        rename = _Renaming({name: copy.name for name, copy in copies.items()})
+        b.drafts[begun.drafts :] = [rename.draft(b.drafts[n]) for n in own]
+        b.marks[begun.marks :] = [rename.mark(mark) for mark in b.marks[begun.marks :]]
     for number, (name, copy) in enumerate(copies.items()):
         loops, index = b.fresh_loops(copy.shape)
         target, value = (Load(array, index, copy.dtype) for array in (copy.name, name))
@@ -105,21 +110,56 @@ def copy_written(b: Builder, begun: Begun) -> dict[str, Buffer]:
     return copies
 
 
-def _renamed(draft: Draft, copies: Mapping[str, Buffer]) -> Draft:
-    """Return a draft that uses copies in place of arrays."""
+@dataclass(frozen=True, slots=True)
+class _Renaming:
+    """Other names for arrays."""
 
-    def rule(part: Expr) -> Expr | None:
-        if not isinstance(part, Load) or part.array not in copies:
-            return None
-        index = tuple(rewrite(e, rule) for e in part.index)
-        return Load(copies[part.array].name, index, part.dtype)
+    names: Mapping[str, str]
 
-    if not copies:
-        return draft
-    target = rewrite(draft.target, rule)
-    assert isinstance(target, Load)
-    scope = replace(draft.scope, guard=rewrite(draft.scope.guard, rule))
-    return replace(draft, scope=scope, target=target, value=rewrite(draft.value, rule))
+    def of(self, expr: Expr) -> Expr:
+        """Return an expression that reads elements of the other arrays."""
+
+        def rule(part: Expr) -> Expr | None:
+            if not isinstance(part, Load) or part.array not in self.names:
+                return None
+            return Load(self.names[part.array], tuple(map(self.of, part.index)), part.dtype)
+
+        return rewrite(expr, rule)
+
+    def draft(self, draft: Draft) -> Draft:
+        """Return a draft that uses the other arrays."""
+        target = self.of(draft.target)
+        assert isinstance(target, Load)
+        scope = replace(draft.scope, guard=self.of(draft.scope.guard))
+        return replace(draft, scope=scope, target=target, value=self.of(draft.value))
+
+    def mark(self, mark: Mark) -> Mark:
+        """Return a mark that uses the other arrays."""
+        what = mark.what
+        match what:
+            case Binding():
+                what = replace(what, value=self.of(what.value))
+            case Invocation():
+                inputs, outputs = (
+                    tuple(self.names.get(name, name) for name in found)
+                    for found in (what.inputs, what.outputs)
+                )
+                what = replace(what, inputs=inputs, outputs=outputs)
+            case _:
+                pass
+        return Mark(replace(mark.scope, guard=self.of(mark.scope.guard)), what)
+
+
+def read_by(mark: Mark) -> frozenset[str]:
+    """Return the arrays that a mark reads."""
+    found = reads(mark.scope.guard)
+    match mark.what:
+        case Binding(value=value):
+            return found | reads(value)
+        case Invocation(inputs=inputs):
+            return found.union(inputs)
+        case _:
+            return found
 
 
 def active_in(

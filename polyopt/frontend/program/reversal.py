@@ -28,10 +28,10 @@ from polyopt.frontend.program.differentiated_calls import (
     beside,
     copy_written,
     no_derivative,
+    read_by,
     spread,
 )
 from polyopt.frontend.program.drafts import (
-    Binding,
     Draft,
     Invocation,
     Storage,
@@ -100,7 +100,7 @@ class _WayBack:
         inputs = frozenset(buffer.name for buffer in self._asked.inputs)
         results = frozenset(buffer.name for buffer in self._asked.results)
         active = active_in(b, self._begun, statements, inputs, results, self._asked.loc)
-        self._refuse_loops()
+        self._refuse_loops(active)
         kinds = {buffer.name: buffer for buffer in b.buffers}
         for name in dict.fromkeys((*active, *inputs, *results)):
             whole = kinds[name]
@@ -158,13 +158,25 @@ class _WayBack:
             loc = self._drafts[error.number].loc
             refuse("PO0183", f"{error.reason} has no derivative here", loc)
 
-    def _refuse_loops(self) -> None:
-        """Refuse what data decide around statements: the end of loops, sizes inside of loops."""
+    def _refuse_loops(self, active: frozenset[str]) -> None:
+        """Refuse what data decide around statements: the end of loops, sizes inside of loops.
+
+        And results of library calls that each iteration makes anew, which nothing would restore.
+        """
         for mark in self._b.marks[self._begun.marks :]:
-            if len(mark.scope.loops) > self._depth and not isinstance(mark.what, Invocation):
+            if len(mark.scope.loops) <= self._depth:
+                continue
+            if not isinstance(mark.what, Invocation):
                 no_derivative(
                     "a size or subscript that depends on data, inside of a loop,", self._asked.loc
                 )
+            for draft in self._drafts:
+                used = reads(draft.value, draft.target, draft.scope.guard)
+                if draft.target.array in active and not used.isdisjoint(mark.what.outputs):
+                    name = self._b.library[mark.what.site].function
+                    hint = "copy it and use the copy: `found = f(a).copy()`"
+                    what = f"a use of what `{name}` returns in each iteration of a loop"
+                    no_derivative(what, draft.loc, hint)
         for draft in self._drafts:
             if any(loop.going is not None for loop in draft.scope.loops[self._depth :]):
                 hint = "let it run a known number of times, and choose by `np.where` inside"
@@ -180,6 +192,7 @@ class _WayBack:
         there |= {buffer.name for buffer in b.buffers if buffer.faults}
         kept = there - {copy.name for copy in self._copies}
         kept |= self._asked.wanted
+        kept = kept.union(*map(read_by, b.marks[self._begun.marks :]))
         kept |= {self._adjoints[buffer.name].name for buffer in self._asked.inputs}
         drafts = sorted(
             b.drafts[self._begun.drafts :], key=lambda draft: place_of(draft.scope.order)
@@ -363,14 +376,14 @@ def expandable(
             parts = (draft.value, draft.target, draft.scope.guard)
             found -= reads(*parts)
     for mark in b.marks[begun.marks :]:
-        found -= reads(mark.scope.guard)
+        found -= read_by(mark)
         match mark.what:
-            case Binding(value=value):
-                found -= reads(value)
             case Storage(buffer=buffer):
                 found -= {buffer.name}
-            case Invocation(inputs=inputs, outputs=outputs):
-                found -= {*inputs, *outputs}
+            case Invocation(outputs=outputs):
+                found -= {*outputs}
+            case _:
+                pass
     for demand in b.demands:
         found -= reads(demand.condition, demand.scope.guard)
     return frozenset(found)

@@ -292,6 +292,54 @@ def test_calls_whose_values_do_not_depend_on_the_parameter_stay():
     assert caught.value.code == "PO0183"
 
 
+def sorted_weights(x, z):
+    z[:] = z * 2.0
+    found = np.sort(z)
+    return np.sum(x * x * found)
+
+
+def sorted_in_turn(x, z):
+    s = 0.0
+    for i in range(3):
+        found = np.sort(z * (i - 1.0)).copy()
+        s += np.sum(x * x * found)
+    return s
+
+
+def some_of_them(x, z):
+    z[0] = 3.0
+    y = x[: int(z[0])] * 2.0
+    return np.sum(y * y)
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("function", [sorted_weights, sorted_in_turn, some_of_them])
+def test_what_calls_and_sizes_read_is_computed(function):
+    arguments = data(6, seed=2), data(6, seed=3) - 1.0
+    kept = [x.copy() for x in arguments]
+    value, found = po.value_and_grad(function)(*arguments)
+    also, slope = po.jvp(function)(*arguments, np.ones(6))
+    assert [*map(np.array_equal, arguments, kept)] == [True, True]
+    assert worst(found, differences(function, arguments, 0)) < 1e-7
+    assert abs(slope - np.sum(found)) < 1e-9
+    assert value == also == function(*kept)
+
+
+def test_results_that_a_loop_computes_anew_have_to_be_copied():
+    def weighted(x, z):
+        s = 0.0
+        for i in range(3):
+            found = np.sort(z * (i - 1.0))
+            s += np.sum(x * x * found)
+        return s
+
+    with pytest.raises(FrontendError) as caught:
+        po.grad(weighted)(data(3), data(3))
+    assert caught.value.code == "PO0183"
+    assert caught.value.hint is not None
+    assert ".copy()" in caught.value.hint
+
+
 def test_linear_steps_save_nothing():
     stages = po.vjp(double_linear, (0, 1), of=("a", "b")).compile(
         data(8), data(8), 3, data(8), data(8)
