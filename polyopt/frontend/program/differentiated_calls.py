@@ -172,11 +172,12 @@ def active_in(
 ) -> frozenset[str]:
     """Return the arrays that depend on `inputs` and that `results` depend on.
 
-    Refuses library calls that are between these.
+    Refuses library calls that are between these.  Integers and truth values depend on nothing.
     """
+    real = {x.name for x in b.buffers if x.dtype.is_float or x.dtype.is_complex}
     marks = (mark.what for mark in b.marks[begun.marks :])
     calls = [mark for mark in marks if isinstance(mark, Invocation)]
-    flows = [(frozenset(call.inputs), frozenset(call.outputs)) for call in calls]
+    flows = [(frozenset(call.inputs), frozenset(call.outputs) & real) for call in calls]
     active = active_arrays(statements, flows, inputs, results)
     for call, (taken, given) in zip(calls, flows, strict=True):
         if taken & active and given & active:

@@ -298,6 +298,11 @@ def sorted_weights(x, z):
     return np.sum(x * x * found)
 
 
+def in_order(x, z):
+    places = np.argsort(x * z)
+    return np.sum(x[places] ** 2 * np.arange(x.shape[0]))
+
+
 def sorted_in_turn(x, z):
     s = 0.0
     for i in range(3):
@@ -313,7 +318,7 @@ def some_of_them(x, z):
 
 
 @pytest.mark.toolchain
-@pytest.mark.parametrize("function", [sorted_weights, sorted_in_turn, some_of_them])
+@pytest.mark.parametrize("function", [sorted_weights, in_order, sorted_in_turn, some_of_them])
 def test_what_calls_and_sizes_read_is_computed(function):
     arguments = data(6, seed=2), data(6, seed=3) - 1.0
     kept = [x.copy() for x in arguments]
