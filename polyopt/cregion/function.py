@@ -172,7 +172,7 @@ class _Translator:
             for dim, extent in enumerate(shape.extents, start=1):
                 found.append(self._product(declared, dim, extent))
         names, sizes = zip(*found, strict=True)
-        passed = f"({_C[declared.number.dtype.value]} *){declared.name}"
+        passed = f"({declared.number.dtype.ctype} *){declared.name}"
         return Argument(python_name(declared.name), declared.number, passed, names, sizes)
 
     def _product(self, declared: Declared, dim: int, extent: tuple[str, ...]) -> tuple[str, str]:
@@ -232,11 +232,5 @@ def _is_of_type(declared: Declared) -> str:
     """Return that an array has the elements that the translation read it with."""
     element = f"{declared.name}{'[0]' * len(declared.extents)}"
     if declared.number.is_float:
-        return f"_Generic({element}, {_C[declared.number.dtype.value]}: 1, default: 0)"
+        return f"_Generic({element}, {declared.number.dtype.ctype}: 1, default: 0)"
     return f"sizeof {element} == {declared.number.dtype.size}"
-
-
-_C = {
-    "bool": "_Bool", "float32": "float", "float64": "double",
-    **{f"{u}int{n}": f"{u}int{n}_t" for u in ("", "u") for n in (8, 16, 32, 64)},
-}  # fmt: skip

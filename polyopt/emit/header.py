@@ -37,7 +37,7 @@ _RESTRICT = f"""\
 def header(fn: LoopFunction, frame: Frame, flags: str = "") -> str:
     """Return the text of the header; `flags` says how to build a file of another language."""
     guard = f"{frame.entry.upper()}_H"
-    has_bool = any(p.dtype.ctype == "bool" for p in frame.params)
+    has_bool = any(p.dtype.value_ctype == "bool" for p in frame.params)
     lines = [
         f"#ifndef {guard}",
         f"#define {guard}",

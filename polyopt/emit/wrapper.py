@@ -48,7 +48,6 @@ HALF = Helper(HelperKind.WIDEN, DType.FLOAT16)
 """Numbers of 16 bits are passed as `float`."""
 
 _PLAIN = {
-    DType.BOOL: "_Bool",
     DType.COMPLEX64: "float _Complex",
     DType.COMPLEX128: "double _Complex",
 }
@@ -108,12 +107,14 @@ def _plan(signature: Signature) -> _Plan:
 
 
 def plain_ctype(dtype: DType) -> str:
-    """Return the C type's name without macros of `complex.h` or `stdbool.h`."""
+    """Return the name of an element's C type without macros of `complex.h`."""
     return _PLAIN.get(dtype, dtype.ctype)
 
 
 def plain_value(dtype: DType) -> str:
-    """Return the C type of a number that is passed by value."""
+    """Return the C type of a number that is passed by value, without macros of headers."""
+    if dtype is DType.BOOL:
+        return "_Bool"
     return _PLAIN.get(dtype, dtype.value_ctype)
 
 

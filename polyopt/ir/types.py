@@ -79,7 +79,12 @@ class DType(Enum):
 
     @property
     def value_ctype(self) -> str:
-        """Name of a variable's type in C11: halves are stored as bits and computed as `float`."""
+        """Name of a variable's type in C11: halves are stored as bits and computed as `float`.
+
+        Truth values are stored as bytes: gcc makes no vectors of `bool` elements.
+        """
+        if self is DType.BOOL:
+            return "bool"
         return "float" if self.is_half else self.ctype
 
     @property
@@ -128,7 +133,7 @@ _SHORT_NAMES = {
     DType.COMPLEX128: "c128",
 }
 _CTYPES = {
-    DType.BOOL: "bool",
+    DType.BOOL: "uint8_t",
     DType.INT8: "int8_t",
     DType.INT16: "int16_t",
     DType.INT32: "int32_t",

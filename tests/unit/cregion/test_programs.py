@@ -217,3 +217,28 @@ def test_limits_of_counters_need_no_header_of_the_file(tmp_path: Path) -> None:
     for n in (0, 1, 2, 7, 30):
         before, after = run(two, "diagonals", [n, numbers(n * n, n)], ctypes.c_long)
         assert before == after
+
+
+FLAGS = """
+#include <stdbool.h>
+void flags(int n, bool *given, bool *found)
+{
+#pragma scop
+    for (int i = 0; i < n; i++)
+        if (given[i])
+            found[i] = false;
+#pragma endscop
+}
+"""
+
+
+@pytest.mark.toolchain
+def test_truth_values_pass_as_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "before.c"
+    path.write_text(FLAGS)
+    (tmp_path / "after.c").write_text(optimized(path))
+    two = library(path), library(tmp_path / "after.c", "-Wall", "-Werror", "-fopenmp")
+    for n in (0, 1, 7, 100):
+        values = [numbers(n, n) > 0, numbers(n, n + 1) > 0]
+        before, after = run(two, "flags", [n, *values])
+        assert before == after
