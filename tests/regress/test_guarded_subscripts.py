@@ -125,3 +125,36 @@ def packed_triangle(p, x, y):
 def test_checks_of_products_are_proven_as_the_passes_leave_them() -> None:
     program = compiled(packed_triangle, np.zeros(6), np.zeros(3), np.zeros(3))
     assert compile_program(program, Options(), NARROW).dropped == ()
+
+
+def under_a_mask(mask, x, y):
+    for i in range(mask.shape[0]):
+        for j in range(mask.shape[1]):
+            if mask[i, j] and x[i, j] > 0.0:
+                y[i, j] += x[i, j]
+
+
+def test_dimensions_that_a_loop_walks_over_are_checked_by_the_call() -> None:
+    """No element is checked where data decides which ones are read, and no loop is cut."""
+    found = compiled(under_a_mask, np.ones((4, 3), bool), np.ones((4, 3)), np.ones((4, 3)))
+    assert not found.signature.faults
+    assert len(found.scop.statements) == 1
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("shape", [(4, 3), (3, 3), (4, 2), (0, 3), (5, 6)])
+@pytest.mark.parametrize("reach", [0, 2, 3])
+def test_arrays_that_end_before_the_loop_are_read_where_data_leads(shape, reach) -> None:
+    """Calls whose arrays are too short for the loop have code that checks each element."""
+    mask, x, y = np.zeros((4, 3), bool), np.ones(shape), np.ones((4, 3))
+    mask[:reach, :reach] = True
+    expected = y.copy()
+    kernel = po.kernel(under_a_mask)
+    try:
+        under_a_mask(mask, x, expected)
+    except IndexError:
+        with pytest.raises(po.PolyoptError, match=r"out of bounds|would leave"):
+            kernel(mask, x, y)
+        return
+    kernel(mask, x, y)
+    np.testing.assert_array_equal(y, expected)

@@ -80,7 +80,7 @@ def decided(b: Builder, condition: Expr) -> bool | None:
     _note(b, condition)
     if not b.assumed:
         return None
-    known = _in_sizes(b, condition) if _is_known_by_call(condition) else condition
+    known = _in_sizes(b, condition) if is_known_by_call(condition) else condition
     if not is_affine(known):
         return None
     if isinstance(known, Const):
@@ -93,7 +93,7 @@ def decided(b: Builder, condition: Expr) -> bool | None:
 
 def _note(b: Builder, condition: Expr) -> None:
     """Take note of a condition that a call could decide."""
-    if _is_known_by_call(condition):
+    if is_known_by_call(condition):
         whole = b.facts.expanded(condition)
         if not any(isinstance(part, Param) and part.name.endswith(")") for part in walk(whole)):
             b.facts.conditions.setdefault(whole)
@@ -104,7 +104,7 @@ def _note(b: Builder, condition: Expr) -> None:
             b.facts.flags.setdefault(names[part.name])
 
 
-def _is_known_by_call(condition: Expr) -> bool:
+def is_known_by_call(condition: Expr) -> bool:
     """Whether a BOOL expression is about nothing but integers that a call knows."""
     if isinstance(condition, Compare):
         return is_over_params(condition.left) and is_over_params(condition.right)
@@ -113,7 +113,7 @@ def _is_known_by_call(condition: Expr) -> bool:
     parts = [part for part in walk(condition) if isinstance(part, Compare)]
     inside = {id(p) for compared in parts for p in walk(compared)}
     rest = (part for part in walk(condition) if id(part) not in inside)
-    return bool(parts) and all(map(_is_known_by_call, parts)) and all(map(_is_bool, rest))
+    return bool(parts) and all(map(is_known_by_call, parts)) and all(map(_is_bool, rest))
 
 
 def _is_bool(part: Expr) -> bool:
