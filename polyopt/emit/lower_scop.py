@@ -111,7 +111,7 @@ def _lowered(
     # no proof follows what the source finds by data to other storage
     whole = placed_by_data(body) & {array.name for array in schedule.history()[0].scop.arrays}
     chains = {name: found for name, found in chains.items() if name not in whole}
-    body, arrays = _stored(reindex(body), scop.arrays, chains, sizes)
+    body, arrays = _stored(reindex(body), scop.arrays, chains, sizes, taken)
     body = _settled(body)
     local = {a.name for a in scop.arrays} - {a.name for a in arrays}
     reassociable = frozenset(source_name(s) for s in scop.statements if s.is_reassociable)
@@ -163,6 +163,7 @@ def _stored(
     arrays: tuple[Array, ...],
     chains: Mapping[str, tuple[tuple[str, ...], ...]],
     sizes: Collection[str] | None,
+    taken: Collection[str],
 ) -> tuple[Body, tuple[Array, ...]]:
     """Return the body with temporaries narrowed to loops in `chains`, and the remaining arrays.
 
@@ -172,7 +173,7 @@ def _stored(
     labels = {node.label for node in all_nodes(body) if isinstance(node, For)}
     around = {name: _levels(found, labels) for name, found in chains.items()}
     while scopes := {name: nest.pop() for name, nest in around.items() if nest}:
-        body, local = declare_in_loops(body, arrays, scopes)
+        body, local = declare_in_loops(body, arrays, scopes, taken)
         left = tuple(a for a in arrays if a.name not in local)
         if sizes is not None:
             body, left = privatize_by_thread(body, left, scopes, sizes)

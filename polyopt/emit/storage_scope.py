@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from polyopt.dataclass import replace
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.dead_locals import remove_dead_copies
 from polyopt.emit.footprints import Dim, needed_dimensions, with_array
 from polyopt.emit.regions import expressions, whole_arrays
 from polyopt.ir.expr import Const, Expr, Iter, Load, Param, Symbol, VectorLoad, integer, walk
 from polyopt.ir.loops import (
     CONCURRENT,
+    Assign,
     Body,
     Declare,
     DeclareArray,
@@ -26,7 +27,8 @@ from polyopt.ir.loops import (
     SetLocal,
     Space,
 )
-from polyopt.ir.nodes import all_nodes, bodies, changed, map_bodies, with_bodies
+from polyopt.ir.names import fresh_name
+from polyopt.ir.nodes import Rule, all_nodes, bodies, changed, map_bodies, with_bodies
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.types import Kind
 from polyopt.never import assert_never
@@ -37,16 +39,26 @@ MAX_OF_BLOCK = 65536
 
 
 def declare_in_loops(
-    body: Body, arrays: tuple[Array, ...], scopes: Mapping[str, frozenset[str]]
+    body: Body,
+    arrays: tuple[Array, ...],
+    scopes: Mapping[str, frozenset[str]],
+    taken: Collection[str] = (),
 ) -> tuple[Body, set[str]]:
-    """Return the body with small temporaries declared in their scopes, and the names of these."""
+    """Return the body with small temporaries declared in their scopes, and the names of these.
+
+    Iterations that isl runs outside of their loop, at its edges, have locals of their own, whose
+    names are not in `taken`.
+    """
     done: set[str] = set()
+    has_grid = any(_has(body, kind) for kind in (LoopKind.BLOCK, LoopKind.THREAD))
+    taken = {*taken, *(n.iter for n in all_nodes(body) if isinstance(n, For))}
     names = _UsedArrays()
     for array in arrays:
         scope = scopes.get(array.name)
         if scope is None:
             continue
-        placed = _in_loop(body, array, scope, (), names)
+        edges = _Edges(array, names, taken, not has_grid)
+        placed = _in_loop(body, array, scope, (), names, edges)
         left = () if placed is None else [n for n in placed if array.name in names.of(n)]
         if placed is not None and not any(mentions(node, array.name) for node in left):
             body = placed
@@ -89,7 +101,12 @@ def mentions(node: Node, array: str) -> bool:
 
 
 def _in_loop(
-    body: Body, array: Array, scope: frozenset[str], around: tuple[For, ...], names: _UsedArrays
+    body: Body,
+    array: Array,
+    scope: frozenset[str],
+    around: tuple[For, ...],
+    names: _UsedArrays,
+    edges: _Edges,
 ) -> Body | None:
     """Return the body with every loop in `scope` holding its own copy; None if one cannot."""
     result: list[Node] = []
@@ -105,12 +122,57 @@ def _in_loop(
                     return None
                 node = replace(node, body=inner)
         else:
-            below = [_in_loop(inner, array, scope, loops, names) for inner in bodies(node)]
+            below = [_in_loop(inner, array, scope, loops, names, edges) for inner in bodies(node)]
             if None in below:
                 return None
             node = with_bodies(node, tuple(inner for inner in below if inner is not None))
         result.append(node)
-    return tuple(result)
+    return edges.held(tuple(result))
+
+
+@dataclass
+class _Edges:
+    """Iterations outside of their loop, whose values of `array` are held in locals."""
+
+    array: Array
+    names: _UsedArrays
+    taken: set[str]
+    may_hold: bool
+
+    def held(self, body: Body) -> Body:
+        """Return a body with the elements that it sets before it reads them in locals.
+
+        What it reads of others' elements stays as it is, and so do elements set in loops.
+        """
+        if not self.may_hold or not any(self._sets(node) for node in body):
+            return body
+        held: dict[tuple[Expr, ...], Symbol] = {}
+        return tuple(self._held(node, held) for node in body)
+
+    def _held(self, node: Node, held: dict[tuple[Expr, ...], Symbol]) -> Node:
+        """Return a node with the elements in `held` as locals, to which it adds what it sets."""
+        if self.array.name not in self.names.of(node):
+            return node
+        read = changed(node, self._rule(held))
+        if not isinstance(read, Assign) or not self._sets(read):
+            return read
+        name = fresh_name(self.array.name, self.taken | {self.array.name})
+        self.taken.add(name)
+        assert isinstance(read.target, Load)
+        held[read.target.index] = Symbol(name, self.array.dtype)
+        return Declare(name, self.array.dtype, 1, read.value, read.statement, read.instance)
+
+    def _sets(self, node: Node) -> bool:
+        """Tell whether a node itself sets an element."""
+        return isinstance(node, Assign) and node.target.array == self.array.name
+
+    def _rule(self, held: Mapping[tuple[Expr, ...], Symbol]) -> Rule:
+        def rule(part: Expr) -> Expr | None:
+            if not isinstance(part, Load) or part.array != self.array.name:
+                return None
+            return held.get(part.index)
+
+        return rule
 
 
 def _at_scope(loops: tuple[For, ...], array: Array, names: _UsedArrays) -> Body | None:

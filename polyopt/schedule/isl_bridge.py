@@ -28,6 +28,10 @@ from polyopt.schedule.tree import (
     statements_of,
 )
 
+MOST_PARTS = 16
+"""Statements of an innermost loop that isl separates by iterations."""
+_SEPARATED = (LoopKind.SEQUENTIAL, LoopKind.PARALLEL)
+
 
 def from_isl(schedule: isl.Schedule, scop: Scop, domain: isl.UnionSet | None = None) -> Tree:
     """Return isl's schedule of `domain`, or all instances, with unnamed bands.
@@ -184,6 +188,9 @@ def _insert(
             node = node.insert_partial_schedule(partial_schedule(tree))
             if _is_split(tree.child, scop) or _is_grid(tree):
                 node = _in_one(node)
+            elif _has_edges(tree):
+                last, kind = len(tree.members) - 1, isl.ast_loop_type.separate
+                node = node.band_member_set_ast_loop_type(last, kind)
             inner = node.insert_mark(isl.Id(name)).child(0).child(0)
             inner = _insert(inner, tree.child, scop, marks, above + len(tree.members))
             return inner.parent().parent()
@@ -215,6 +222,17 @@ def _is_split(tree: Tree, scop: Scop) -> bool:
 def _is_grid(band: Band) -> bool:
     """Tell whether a sequence is in a grid: separated loops would be a kernel each."""
     return isinstance(band.child, Sequence) and any(m.kind is LoopKind.BLOCK for m in band.members)
+
+
+def _has_edges(band: Band) -> bool:
+    """Tell whether an innermost loop runs other statements in some iterations than in others.
+
+    isl generates a loop for the iterations with the same statements, without conditions inside.
+    """
+    if not isinstance(band.child, Sequence) or band.members[-1].kind not in _SEPARATED:
+        return False
+    parts = band.child.parts
+    return len(parts) <= MOST_PARTS and all(isinstance(part.child, Leaf) for part in parts)
 
 
 def _in_one(band: isl.ScheduleNode) -> isl.ScheduleNode:
