@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 
 from polyopt import transforms
 from polyopt.ir.loops import LoopKind
+from polyopt.schedule.contraction import contraction_nests
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, bands, find_band
 from polyopt.strategy.short_loop_unrolling import is_reducing, unroll_short
@@ -95,6 +96,9 @@ def _in_strips(schedule: Schedule, moves: Sequence[Transform], label: str) -> Sc
     if sunk is None:
         return None
     made = [b.label for b in bands(sunk.tree) if b.label not in before and ".lanes" in b.label]
-    if not made or any(vector_gain(sunk, lanes, 0) <= 0 for lanes in made):
+    if not made:
+        return None
+    held = contraction_nests(sunk.scop, sunk.tree)
+    if any(vector_gain(sunk, lanes, 0, held) <= 0 for lanes in made):
         return None
     return sunk.attempt(*(Vectorize(f"{lanes}[0]") for lanes in made))

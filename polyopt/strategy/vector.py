@@ -6,6 +6,7 @@ exists, bodies distributed where only that makes them vectorizable, and the loop
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 
 import islpy as isl
@@ -31,6 +32,7 @@ from polyopt.strategy.extents import values_of
 from polyopt.strategy.strides import Stride, accesses, along_row, directions, stride_of
 from polyopt.transforms import Cut, Distribute, Fuse, Interchange, Peel, Vectorize
 
+NONE: Mapping[str, tuple[str, ...]] = {}
 _GAIN = {Stride.CONTIGUOUS: 2, Stride.INVARIANT: 1, Stride.STRIDED: -4}
 
 
@@ -69,8 +71,14 @@ def ranked_positions(schedule: Schedule, label: str) -> list[int]:
     return [position for gain, position in sorted(gains, key=lambda g: (-g[0], -g[1])) if gain > 0]
 
 
-def vector_gain(schedule: Schedule, label: str, position: int) -> int:
-    """Return a score for vectorizing the loop, from its contiguous accesses."""
+def vector_gain(
+    schedule: Schedule, label: str, position: int, nests: Mapping[str, tuple[str, ...]] = NONE
+) -> int:
+    """Return a score for vectorizing the loop, from its contiguous accesses.
+
+    Temporaries whose values live in one iteration of all loops around it, as `nests` says, are
+    rows along it: they have no other dimension when loops are made.
+    """
     path, domain = path_to(schedule.tree, schedule.scop, label)
     band = find_band(schedule.tree, label)
     members = (*path, *band.members)
@@ -81,11 +89,18 @@ def vector_gain(schedule: Schedule, label: str, position: int) -> int:
         if direction is None or not any(direction):
             continue
         write, *reads = accesses(statement)
-        steps = [stride_of(a, schedule.scop, statement, direction) for a in (write, *reads)]
+        is_row = [len(nests.get(a.array, ())) == len(path) > 0 for a in (write, *reads)]
+        steps = [
+            Stride.CONTIGUOUS if own else stride_of(a, schedule.scop, statement, direction)
+            for a, own in zip((write, *reads), is_row, strict=True)
+        ]
         if Stride.CONTIGUOUS not in steps or steps[0] is Stride.STRIDED:
             return -100
         total += _GAIN[steps[0]]
-        total += sum(_gain(read, schedule.scop, statement, direction) for read in reads)
+        total += sum(
+            _GAIN[Stride.CONTIGUOUS] if own else _gain(read, schedule.scop, statement, direction)
+            for read, own in zip(reads, is_row[1:], strict=True)
+        )
     return total
 
 

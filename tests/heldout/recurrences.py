@@ -94,6 +94,17 @@ def shares(flow: po.f32["T,S"], share: po.f32["T,S"]):
     share[:] = flow / total
 
 
+def envelope(x: po.f64["T,C"], y: po.f64["T,C"], z: po.f64["T,C"]):
+    for c in range(x.shape[1]):
+        mean, power = 0.0, 1.0
+        for t in range(x.shape[0]):
+            mean = 0.9 * mean + 0.1 * x[t, c]
+            power = 0.99 * power + 0.01 * x[t, c] * x[t, c]
+            around = np.sqrt(abs(power - mean * mean) + 0.001)
+            y[t, c] = mean + around
+            z[t, c] = mean * around
+
+
 PROGRAMS = (
     HeldOut(compounded, ("row_recurrences",), {"N": 37, "T": 61}),
     HeldOut(
@@ -102,6 +113,7 @@ PROGRAMS = (
     HeldOut(resonators, ("row_recurrences",), {"C": 41, "T": 71}),
     HeldOut(trajectories, ("outer_vectorization",), {"N": 77}),
     HeldOut(oscillators, ("outer_vectorization",), {"M": 83}),
+    HeldOut(envelope, ("outer_vectorization",), {"T": 23, "C": 71}),
     HeldOut(screened, ("loop_privatization",), {"N": 61}),
     HeldOut(bend, ("loop_privatization",), {"M": 23, "K": 31}),
     HeldOut(three_body, ("loop_privatization",), {"N": 67}),
