@@ -4,7 +4,7 @@ In: a schedule in the source's order.  Out: temporaries expanded over the loops 
 (Li, "Array privatization for parallel execution of loops", 1992), which become locals of the loops;
 partial results of sums; a parallel outer loop, the innermost one around all statements in SIMD
 lanes.
-Leaves: loops that carry other dependences.
+Leaves: loops that carry other dependences, and sums in a single loop.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ def _privatized(schedule: Schedule, label: str) -> Schedule | None:
     if not copies:
         return None
     sums = [s.name for s in inside if is_whole(schedule, label, s)]
+    if sums and all(len(s.iters) == 1 for s in inside):
+        return None  # as many partial results as terms
     found = schedule.attempt(
         *(transforms.Expand(name, loops) for name, loops in copies.items() if loops),
         *(transforms.Rfactor(name, around[0]) for name in sums),

@@ -112,3 +112,26 @@ def test_scalars_of_pairs_take_no_matrix():
     """N points have N numbers each: the program is not to need the square of that."""
     made = compile_program(program_of(pairs), Options(), detect_machine())
     assert all(len(array.shape) < 2 for array in made.loops.arrays)
+
+
+def clipped(x: po.f64["N"], out: po.f64["N"], high: float):
+    over = 0
+    for i in range(x.shape[0]):
+        v = x[i]
+        if v > high:
+            v = high
+            over += 1
+        out[i] = v
+    return over
+
+
+@pytest.mark.machine
+def test_sums_in_one_loop_have_no_partial_result_per_term():
+    """What would have a sum for each element is summed in lanes."""
+    made = compile_program(program_of(clipped), Options(), detect_machine())
+    (loops,) = [s.tree for s in made.schedules]
+    members = [member for band in bands(loops) for member in band.members]
+    assert any(member.kind is LoopKind.VECTOR for member in members)
+    sizes = [str(array.shape) for array in made.loops.arrays if "part" in array.name]
+    assert sizes
+    assert all("4096" in size for size in sizes)
