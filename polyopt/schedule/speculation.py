@@ -3,8 +3,9 @@
 In: a Program.  Out: the Program with the guards of such scalars' writes dropped (speculation:
 S. Muchnick, "Advanced Compiler Design and Implementation", 1997, section 17.1): each iteration then
 writes the scalar before it reads it, so that no dependence on an earlier iteration is left.
-Leaves alone: values that read arrays, whose subscripts the guard may protect, call functions, or
-convert numbers; scalars that anything else reads; conditions that change before the read.
+Leaves alone: values that read arrays that the guard does not read, whose subscripts it may protect,
+call functions, or convert numbers; scalars that anything else reads; conditions that change before
+the read.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from polyopt.dataclass import replace
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
+    Compare,
     Const,
     Expr,
     Iter,
@@ -29,6 +31,7 @@ from polyopt.ir.expr import (
 from polyopt.ir.names import reads
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Role, Scop, Statement
+from polyopt.ir.types import DType
 
 SAFE = frozenset({BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.DIV})
 
@@ -58,7 +61,7 @@ def _speculated(scop: Scop) -> Scop:
 def _is_local(name: str, statements: Sequence[Statement]) -> bool:
     """Tell whether each read of a scalar follows a write under the same condition."""
     writes = [s for s in statements if s.target.array == name]
-    if not all(s.guard is not None and _is_harmless(s.value) for s in writes):
+    if not all(s.guard is not None and _is_harmless(s.value, s.guard) for s in writes):
         return False
     if len({_conjuncts(s.guard) for s in writes}) > 1:
         return False  # which of them writes last depends on the conditions
@@ -66,11 +69,23 @@ def _is_local(name: str, statements: Sequence[Statement]) -> bool:
     return all(any(_covers(write, reader, statements) for write in writes) for reader in readers)
 
 
-def _is_harmless(value: Expr) -> bool:
-    """Tell whether a value is arithmetic of floating-point scalars, which cannot fail."""
+def _is_harmless(value: Expr, guard: Expr) -> bool:
+    """Tell whether a value is arithmetic of floating-point numbers, or compares: neither can fail.
+
+    The numbers are scalars, or elements that the guard reads in any case.
+    """
+    there = set(walk(guard))
     for part in walk(value):
         match part:
             case Load(index=()) | Const() | Symbol() | Param() | Iter():
+                pass
+            case Load() if part in there:
+                pass
+            case Compare():
+                pass
+            case Binary(op=BinaryOp.AND | BinaryOp.OR) if part.dtype is DType.BOOL:
+                pass
+            case Unary(op=UnaryOp.INVERT) if part.dtype is DType.BOOL:
                 pass
             case Binary(op=op) if op in SAFE and part.dtype.is_float:
                 pass

@@ -9,7 +9,7 @@ import pytest
 import polyopt as po
 from polyopt.dataclass import replace
 from polyopt.frontend import build
-from polyopt.ir.expr import Const, Iter
+from polyopt.ir.expr import Const, Iter, integer, loads
 from polyopt.ir.interp import run_program
 from polyopt.ir.program import Program
 from polyopt.ir.types import DType
@@ -136,12 +136,19 @@ def changed(statement: str, **fields) -> Program:
 
 def test_the_read_follows_the_write():
     first, _, last = program(two_sides, *arguments(two_sides)).scop.statements[0].order
-    assert "t" not in unguarded(changed("S3", order=(first, Iter("i"), last)))
+    assert "t" not in unguarded(changed("S2", order=(first, Iter("i"), last)))
 
 
 def test_the_condition_stays_until_the_read():
-    decides = program(two_sides, *arguments(two_sides)).scop.statements[0].target
-    assert "t" not in unguarded(changed("S2", target=decides, value=Const(1.0, DType.FLOAT64)))
+    found = program(two_sides, *arguments(two_sides))
+    number, write, read, *rest = found.scop.statements
+    assert "t" in unguarded(found)
+    first, step, _ = write.order
+    between = replace(write, name="S9", target=number.target, value=Const(1.0, DType.FLOAT64))
+    later = [replace(s, order=(first, step, integer(9))) for s in (read, *rest)]
+    place = replace(between, order=(first, step, integer(8)))
+    scop = replace(found.scop, statements=(number, write, place, *later))
+    assert "t" not in unguarded(replace(found, parts=(scop,)))
 
 
 def test_the_write_happens_wherever_the_read_does():
@@ -158,3 +165,46 @@ def test_loops_around_such_scalars_are_parallel():
     kernel(*given)
     np.testing.assert_array_equal(given[1], wanted[1])
     assert "parallelize(" in kernel.compile(*given).schedule_text
+
+
+def ladder(x, out, low, high):
+    for i in range(x.shape[0]):
+        v = x[i]
+        if v > high:
+            v = high
+            out[i] = 1.0
+        elif v < low:
+            v = low
+            out[i] = -1.0
+        x[i] = v
+
+
+def protected(x, y, out):
+    for i in range(x.shape[0]):
+        v = x[i]
+        if v > 0.5:
+            v = y[i]
+            near = v < y[i]
+            if near:
+                out[i] = v
+
+
+@pytest.mark.toolchain
+def test_comparisons_of_later_branches_are_computed_always():
+    """Whether an `elif` holds is known in each iteration, of numbers that its branch reads."""
+    values = np.linspace(-1, 2, 9), np.zeros(9), 0.0, 1.0
+    found = unguarded(program(ladder, *values))
+    assert any(name.startswith("cond") for name in found)
+    expected = [v.copy() if isinstance(v, np.ndarray) else v for v in values]
+    ladder(*expected)
+    po.kernel(ladder)(*values)
+    np.testing.assert_array_equal(values[0], expected[0])
+    np.testing.assert_array_equal(values[1], expected[1])
+
+
+def test_elements_that_the_condition_does_not_read_stay_under_it():
+    found = program(protected, np.zeros(4), np.zeros(4), np.zeros(4))
+    after = with_speculated_scalars(found).scop.statements
+    reading = [s for s in after if any(load.array == "y" for load in loads(s.value))]
+    assert reading
+    assert all(s.guard is not None for s in reading)
