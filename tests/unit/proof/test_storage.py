@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.emit.passes.rewriting import renamed
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -162,12 +163,14 @@ def test_a_window_is_not_shared_by_threads() -> None:
 def test_an_array_of_each_iteration_does_not_pass_values_on() -> None:
     """`t` is another array in every iteration of `i` when it is declared there."""
     loops = loops_of(window)
-    (loop,) = loops.body
+    (nest,) = loops.body
+    assert isinstance(nest, If)
+    first, loop = nest.then
     assert isinstance(loop, For)
-    home = DeclareArray(Array("t", F64, (integer(64),), Role.TEMP))
-    body = (replace(loop, body=(home, *loop.body)),)
-    rest = tuple(a for a in loops.arrays if a.name != "t")
-    found = faults(window, replace(loops, body=body, arrays=rest))
+    home = DeclareArray(Array("u", F64, (integer(64),), Role.TEMP))
+    inner = renamed(loop.body, {"t": "u"})
+    body = (replace(nest, then=(first, replace(loop, body=(home, *inner)))),)
+    found = faults(window, replace(loops, body=body))
     assert any(claim.kind.value in ("storage", "order") for claim in found)
 
 
