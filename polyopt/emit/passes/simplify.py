@@ -230,8 +230,9 @@ def _decided(expr: Compare, ranges: Ranges) -> Expr:
 
 
 def _is_product(expr: Expr) -> bool:
-    is_scaled = isinstance(expr, Binary) and isinstance(expr.right, Const)
-    return isinstance(expr, Binary) and expr.op is BinaryOp.MUL and not is_scaled
+    if not isinstance(expr, Binary) or expr.op is not BinaryOp.MUL:
+        return False
+    return not any(isinstance(part, Const) for part in (expr.left, expr.right))
 
 
 def _reaches(low: int | None, high: int | None, limit: tuple[int | None, int | None]) -> bool:

@@ -32,6 +32,7 @@ def quotient(value: Expr, by: int) -> Binary:
     return b("//", value, by)
 
 
+FOUR_TIMES = b("*", integer(4), i)  # as tiled bounds have it
 TILES = b("+", quotient(b("-", N, 1), 4), 1)
 
 
@@ -44,6 +45,8 @@ TILES = b("+", quotient(b("-", N, 1), 4), 1)
         (TILES, compare(">", N, b("*", i, 6)), False),
         (quotient(N, 4), compare(">", N, b("+", b("*", i, 4), 3)), True),
         (quotient(N, 4), compare(">", N, b("+", b("*", i, 4), 4)), False),
+        (TILES, compare(">", b("min", N, b("+", FOUR_TIMES, 4)), FOUR_TIMES), True),
+        (TILES, compare(">", b("min", N, b("+", FOUR_TIMES, 4)), b("+", FOUR_TIMES, 1)), False),
         (N, compare("<", b("*", i, 2), b("-", b("*", N, 2), 1)), True),
         (N, compare("<", b("*", i, 2), b("-", b("*", N, 2), 2)), False),
     ],
