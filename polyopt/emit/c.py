@@ -60,8 +60,6 @@ def emit_c(fn: LoopFunction, edition: Edition = BUILT) -> Source:
     entry = Function(f"int {frame.entry}", frame.declarations(), lines)
     functions = [*emitter.regions, entry]
     code = "\n\n".join(str(f) for f in functions)
-    if edition.is_handed_over:
-        code = emit.tidying.without_braces(code)
     openmp = any(isinstance(n, For) and n.kind is LoopKind.PARALLEL for n in all_nodes(fn.body))
     return Source(
         language="c",
@@ -152,6 +150,7 @@ def _file(fn: LoopFunction, used: dict[Helper, None], code: str, edition: Editio
     if edition.is_handed_over:
         head = signed_banner(fn, edition.version, edition.origin)
         support, code = emit.tidying.with_short_names(helpers, support, code)
+        code = emit.tidying.without_braces(code)
         support = "\n".join((SNIPPET[0], wrapped(support), SNIPPET[1])) if support else ""
     modes = _modes(_for_clang(code) if edition.is_handed_over else [], unrolls=unrolls)
     parts = [head, "\n".join(includes), modes, stops, support, wrapped(code)]
