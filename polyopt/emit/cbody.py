@@ -114,7 +114,7 @@ class BodyEmitter:
         return [*free, *self.of(body).statements(body)]
 
     def of(self, body: Body) -> BodyEmitter:
-        """Return what prints the statements of `body`, all or some at a time."""
+        """Return what prints statements of `body`."""
         printer = replace(self.printer, keeps_products=mixes_products(body))
         return replace(self, printer=printer, unused=unused_locals(body))
 
@@ -152,11 +152,10 @@ class BodyEmitter:
                 return emit.library_calls.product_call(self, node)
             case For():
                 return self.loop(node)
+            case If(then=(DeclareArray(), *_), otherwise=(_, *_)):
+                return emit.redirection.redirection(self, node) or self._branch(node)
             case If():
-                condition = self.printer.text(node.condition)
-                ranges = self.printer.ranges.where(node.condition)
-                inner = replace(self, printer=replace(self.printer, ranges=ranges))
-                return [Branch(condition, inner.body(node.then), self.body(node.otherwise))]
+                return self._branch(node)
             case Assign():
                 return [Line(self._assign(node))]
             case Declare():
@@ -165,7 +164,7 @@ class BodyEmitter:
                 return [Line(f"{self.type_of(node)} {name}{told} = {value};")]
             case SetLocal() if node.name in self.flags:
                 flag = self.flags[node.name]
-                return list(noting_update(node, flag, self.printer, self._fresh))
+                return list(noting_update(node, flag, self.printer, self.fresh))
             case SetLocal():
                 target = Symbol(node.name, node.dtype, node.lanes)
                 return [Line(self._store(self.name(node.name), target, node.value))]
@@ -193,6 +192,12 @@ class BodyEmitter:
             case _:
                 assert_never(node)
 
+    def _branch(self, node: If) -> list[Code]:
+        condition = self.printer.text(node.condition)
+        ranges = self.printer.ranges.where(node.condition)
+        inner = replace(self, printer=replace(self.printer, ranges=ranges))
+        return [Branch(condition, inner.body(node.then), self.body(node.otherwise))]
+
     def _allocate(self, node: AllocateArray, rest: Body) -> list[Code]:
         """Give an array memory; its pointer to rows is declared here, for the rest of the body."""
         assert not self.is_parallel, "memory is given by one thread"
@@ -201,13 +206,12 @@ class BodyEmitter:
             return self.statements(rest)
         lines: list[Code] = []
         first = base.name not in self.names
-        if not first or self.is_repeated:
-            lines.append(Line(f"free({base.pointer});"))
+        lines += [Line(f"free({base.pointer});")] if not first or self.is_repeated else []
         lines.append(Line(f"{base.pointer} = {allocation(self.printer, array)};"))
         lines.append(Branch(f"!{base.pointer}", self.exit.lines("1", self.printer), []))
         view = replace(base, array=array)
         if base.is_rows:
-            name = base.name if first else self._fresh(base.name)
+            name = base.name if first else self.fresh(base.name)
             made = array_view(array, name, True, [], self.printer)
             view = replace(made, pointer=base.pointer)
         self.names.add(base.name)
@@ -267,7 +271,7 @@ class BodyEmitter:
         """Print a loop."""
         lines: list[Code] = []
         if not is_settled(loop.upper, loop.body):
-            name = self._fresh(f"{self.name(loop.iter)}_end")
+            name = self.fresh(f"{self.name(loop.iter)}_end")
             lines.append(Line(f"const int64_t {name} = {self.printer.text(loop.upper)};"))
             loop = replace(loop, upper=Symbol(name, DType.INT64))
         rows = emit.random_rows.in_rows(self, loop) if draws_words(loop.body) else None
@@ -312,7 +316,7 @@ class BodyEmitter:
             return emit.vector_loops.vector_loop(self, loop)
         if loop.streams and not loop.reductions:
             return self._in_strips(loop, inner)
-        flags = nan_flags(loop, self._fresh)
+        flags = nan_flags(loop, self.fresh)
         inner = replace(inner, flags={**self.flags, **flags.noting})
         pragma = Pragma(f"{simd_pragma(loop, self.printer)}{flags.clauses}")
         nest = Compound(self.head(loop), inner.body(loop.body))
@@ -326,7 +330,7 @@ class BodyEmitter:
         head = self.head(loop)
         in_order = inner.statements(loop.body)
         before = inner.statements(found.before)
-        return extremum_in_lanes(found, inner.printer, self._fresh, head, before, in_order)
+        return extremum_in_lanes(found, inner.printer, self.fresh, head, before, in_order)
 
     def _across_rows(self, loop: For) -> list[Code]:
         """Print a row recurrence, vectorized across the rows."""
@@ -385,7 +389,8 @@ class BodyEmitter:
         """Return a name for a block of its own; it hides nothing that the block uses."""
         return self.frame.identifier(wish, self.frame.taken)
 
-    def _fresh(self, wish: str) -> str:
+    def fresh(self, wish: str) -> str:
+        """Return a name that nothing else in the text has."""
         name = self.frame.identifier(wish, self.frame.taken | self.names)
         self.names.add(name)
         return name
@@ -416,7 +421,7 @@ class BodyEmitter:
         given = thread_arrays(last.body)
         stop: list[Code] = []
         is_asked = asks_together(loop) and not self.frame.edition.is_handed_over
-        left = self._fresh("left") if is_asked else ""
+        left = self.fresh("left") if is_asked else ""
         if fails or given:
             stop = [Branch(f"{STATUS} != 0", self.exit.lines(STATUS, self.printer), [])]
         has_loops = any(isinstance(node, For) for node in all_nodes(last.body))
@@ -439,9 +444,8 @@ class BodyEmitter:
 
     def _if_given(self, given: tuple[Array, ...], call: list[Code]) -> list[Code]:
         """Return the body of a loop for threads that got the memory they need."""
-        if not given:
-            return call
-        return [Branch(" && ".join(self.frame.views[a.name].pointer for a in given), call, [])]
+        condition = " && ".join(self.frame.views[array.name].pointer for array in given)
+        return [Branch(condition, call, [])] if given else call
 
     def _shared(
         self, loop: For, nest: Compound, given: tuple[Array, ...], *, simd: bool, once: bool = False
@@ -453,7 +457,7 @@ class BodyEmitter:
         cannot stand twice.
         """
         condition = "" if once or self.frame.edition.is_handed_over else enough(loop, self.printer)
-        named = Named(self._fresh, 50 if self.frame.edition.is_handed_over else None)
+        named = Named(self.fresh, 50 if self.frame.edition.is_handed_over else None)
         found = parallel_pragmas(loop, self.printer, named, simd=simd, always=bool(condition))
         together = [*named.lines, Pragma(found.whole), nest]
         end = self.streamed(loop.body)

@@ -45,7 +45,7 @@ def shared_nests(body: Body) -> Shared:
     """Return the nests, and runs of neighbouring nodes, that stand in `body` more than once."""
     found: Counter[Body] = Counter()
     for inner in (body, *(part for node in all_nodes(body) for part in bodies(node))):
-        found.update(_canonical(run) for start in range(len(inner)) for run in _runs(inner, start))
+        found.update(canonical(run) for start in range(len(inner)) for run in _runs(inner, start))
     return Shared(frozenset(run for run, times in found.items() if times > 1))
 
 
@@ -71,7 +71,7 @@ def shared_call(emitter: BodyEmitter, body: Body, number: int) -> tuple[list[Cod
     if shared is None or not shared.repeated:
         return None
     for run in _runs(body, number):
-        nest = _canonical(run)
+        nest = canonical(run)
         if nest in shared.repeated and (call := _call(emitter, shared, nest, run)) is not None:
             return call, len(run)
     return None
@@ -81,6 +81,8 @@ def _call(emitter: BodyEmitter, shared: Shared, nest: Body, run: Body) -> list[C
     if nest not in shared.calls:
         free = free_names(run)
         if free.set_locals or any("[" in emitter.name(local.name) for local in free.locals):
+            return None
+        if any(emitter.frame.views[array].is_redirected for array in free.arrays):
             return None
         parts = tuple(node for one in run for part in bodies(one) for node in part)
         inside = replace(emitter, shared=shared_nests(parts))
@@ -100,7 +102,7 @@ def _is_candidate(run: Body) -> bool:
     return is_large and all(n.kind is not LoopKind.PARALLEL for n in loops)
 
 
-def _canonical(run: Body) -> Body:
+def canonical(run: Body) -> Body:
     """Return nodes with their own locals numbered, without the instances that they run."""
     names: dict[str, str] = {}
     for inner in all_nodes(run):

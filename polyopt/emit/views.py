@@ -17,6 +17,7 @@ class View:
     `strides` are texts of the strides in elements, "1" last for rows; empty for contiguous arrays.
     `extents` are texts of the dimensions but the first, for declaring the pointer to rows.
     `is_plain`: the array is a C variable of its own, no memory behind a pointer.
+    `is_redirected`: pointer and strides are locals of the text around.
     """
 
     array: Array
@@ -26,6 +27,7 @@ class View:
     strides: tuple[str, ...] = ()
     extents: tuple[str, ...] = ()
     is_plain: bool = False
+    is_redirected: bool = False
 
     @property
     def qualifier(self) -> str:

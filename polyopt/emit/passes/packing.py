@@ -14,7 +14,7 @@ As in Goto and van de Geijn, "Anatomy of high-performance matrix multiplication"
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from functools import partial
 from math import prod
 
@@ -78,29 +78,25 @@ def pack_operands(fn: LoopFunction, machine: Machine) -> LoopFunction:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """The names that are taken, the function's arrays, the machine; what is not packed again."""
+    """The names that are taken, the function's arrays, the machine, the panels."""
 
     taken: set[str]
     arrays: Mapping[str, Array]
     machine: Machine
     panels: set[str] = field(default_factory=set)
 
-    def without(self, arrays: Set[str]) -> _Scope:
-        """Return a scope in which elements of `arrays` are not packed."""
-        return replace(self, panels=self.panels | arrays)
-
 
 def _inside(body: Body, around: tuple[For, ...], scope: _Scope) -> Body:
     """Return `body`, which the loops `around` are around, with operands packed.
 
     The first nest with panels and what comes behind it are there twice: few rows read each element
-    too few times to pay for the panels.
+    too few times to pay for the panels.  The two differ in what they read alone.
     """
     found: list[Node] = []
     kept: list[_Packed] = []
     alone: dict[str, tuple[int, RegisterTile]] = {}  # panels for one nest -> where they are filled
     starts: list[_Start] = []
-    for number, node in enumerate(body):
+    for number, node in enumerate(body, start=1):
         for packed in kept:
             before, node = node, packed.read_in(node)
             if node is not before:
@@ -108,13 +104,14 @@ def _inside(body: Body, around: tuple[For, ...], scope: _Scope) -> Body:
         kept = [packed for packed in kept if packed.stays(node)]
         nest = register_nest(node)
         packs = _packs(nest, around, scope) if nest is not None else []
-        packs = [packed.with_last(body[number + 1 :]) for packed in packs]
+        packs = [packed.with_last(body[number:]) for packed in packs]
         if nest is not None and (packs or nest.block is None):
-            starts.append(_Start(len(found), nest, packs, body[number:]))
+            start = len(found)
             for packed in packs:
                 found += packed.filled()
                 if packed.condition is None:
                     alone[packed.array.name] = len(found) - 1, nest
+            starts.append(_Start(start, len(found), nest, packs))
             for packed in packs:
                 node = changed(node, partial(_exchanged, packed.load, packed.cell))
             found.append(_with_factors(node, scope))
@@ -127,19 +124,24 @@ def _inside(body: Body, around: tuple[For, ...], scope: _Scope) -> Body:
     first = next((s for s in starts if s.is_shared(alone)), None)
     if first is None or trip_count(first.nest.tiles):
         return tuple(found)
-    own = {name for packed in first.packs for name in packed.arrays}
-    plain = (first.again[0], *_inside(first.again[1:], around, scope.without(own)))
-    return (*found[: first.place], If(first.pays(scope), tuple(found[first.place :]), plain))
+    plain = tuple(map(first.in_place, found[first.end :]))
+    return (*found[: first.start], If(first.pays(scope), tuple(found[first.start :]), plain))
 
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """Where a nest's panels are filled; the nest as it was, and what comes behind it."""
+    """Where a nest's panels are filled, from `start` to `end`, the nest, what it reads in them."""
 
-    place: int
+    start: int
+    end: int
     nest: RegisterTile
     packs: list[_Packed]
-    again: Body
+
+    def in_place(self, node: Node) -> Node:
+        """Return a node behind the panels reading the operands themselves."""
+        for packed in self.packs:
+            node = changed(node, partial(_exchanged, packed.cell, packed.load))
+        return node
 
     def pays(self, scope: _Scope) -> Expr:
         """Return whether there are so many tiles that panels pay.
