@@ -53,6 +53,7 @@ OWN_THREADS = "PO_OWN_THREADS"
 """Macro of the text around a kernel whose threads a forked child starts anew."""
 
 _KERNEL_FILES = ("-c", "kernel.c", "-o", "kernel.o")
+_LIBRARY = "library.so"
 _SECONDS = 300.0
 _LOCK_SECONDS, _LOCK_PAUSE = 30.0, 0.02
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -320,7 +321,7 @@ def build_assembly(compiler: Compiler, texts: Texts, work: Path) -> str:
 
 
 def _begin(compiler: Compiler, texts: Texts, work: Path) -> Running:
-    """Start the compiler on each of the texts."""
+    """Start the compiler on each of the texts; a library of a single one it also links."""
     commands = [_compile_kernel(compiler, texts)]
     try:
         (work / "kernel.c").write_text(texts.kernel, encoding="utf-8")
@@ -328,6 +329,8 @@ def _begin(compiler: Compiler, texts: Texts, work: Path) -> Running:
         if beside:
             (work / "beside.c").write_text("\n".join(beside), encoding="utf-8")
             commands.append(_compile_beside(compiler, texts))
+        else:
+            commands = [_build_at_once(compiler, texts)]
     except OSError as error:
         raise DiskFull(str(error)) from None
     return _start_all(commands, work)
@@ -336,14 +339,15 @@ def _begin(compiler: Compiler, texts: Texts, work: Path) -> Running:
 def _finish(
     compiler: Compiler, texts: Texts, work: Path, running: Running, seconds: float | None
 ) -> str:
-    """Wait for the compiler, then link what it made."""
+    """Wait for the compiler, then link what it made, if that is several files."""
     most = _SECONDS if seconds is None else min(seconds, _SECONDS)
     _wait(running, most)
     objects = tuple(command.output for command, _ in running)
-    link = (*compiler.command, *objects, "-o", "library.so", *_link_flags(texts))
-    _wait(_start_all([Command(link, "library.so")], work), most)
-    name = library_name((work / "library.so").read_bytes())
-    os.rename(work / "library.so", work / name)
+    if objects != (_LIBRARY,):
+        link = (*compiler.command, *objects, "-o", _LIBRARY, *_link_flags(texts))
+        _wait(_start_all([Command(link, _LIBRARY)], work), most)
+    name = library_name((work / _LIBRARY).read_bytes())
+    os.rename(work / _LIBRARY, work / name)
     return name
 
 
@@ -365,6 +369,12 @@ def _compile_kernel(compiler: Compiler, texts: Texts) -> Command:
         flags = (*WRAPPER_FLAGS, "-I", str(headers))
     renamed = [f"-D{name}={own}" for name, own in OWN_MEMORY.items() if texts.calls is not None]
     return Command((*compiler.command, *flags, *renamed, *_KERNEL_FILES), "kernel.o")
+
+
+def _build_at_once(compiler: Compiler, texts: Texts) -> Command:
+    compiling = _compile_kernel(compiler, texts).arguments[: -len(_KERNEL_FILES)]
+    files = ("kernel.c", "-o", _LIBRARY)
+    return Command((*compiling, *files, *_link_flags(texts)), _LIBRARY)
 
 
 def _compile_beside(compiler: Compiler, texts: Texts) -> Command:

@@ -90,6 +90,7 @@ def test_what_kernels_share_is_built_before_the_proof(cache, started, monkeypatc
     x = np.arange(5.0)
     assert po.kernel(doubled, threads=1)(x).tolist() == [0, 2, 4, 6, 8]
     assert seen == [2]
+    assert len(started) == 3  # to link the kernel: what is a single file was linked at once
 
 
 def test_a_refused_proof_ends_the_compiler_and_leaves_nothing(cache, started, monkeypatch):
