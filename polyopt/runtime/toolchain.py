@@ -157,7 +157,9 @@ def _probe(command: tuple[str, ...], isa: tuple[str, ...]) -> Compiler:
     family = Family.CLANG if "clang" in version.lower() else Family.GCC
     with open(os.path.realpath(command[0]), "rb") as file:
         binary = digest(file.read())
-    machine = tuple(f for f in _wanted_flags(isa) if _accepts(command, f))
+    machine = _wanted_flags(isa)
+    if not _accepts(command, *machine):
+        machine = tuple(flag for flag in machine if _accepts(command, flag))
     return Compiler(command, family, version.strip(), f"{text}\n{binary}", machine)
 
 
@@ -169,8 +171,8 @@ def _wanted_flags(isa: tuple[str, ...]) -> tuple[str, ...]:
     return ("-march=native", *wide)
 
 
-def _accepts(command: tuple[str, ...], flag: str) -> bool:
-    status, _ = _ask(command, flag, "-E", "-x", "c", os.devnull, "-o", os.devnull)
+def _accepts(command: tuple[str, ...], *flags: str) -> bool:
+    status, _ = _ask(command, *flags, "-E", "-x", "c", os.devnull, "-o", os.devnull)
     return status == 0
 
 

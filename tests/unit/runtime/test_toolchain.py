@@ -38,11 +38,13 @@ def program(path: Path, text: str) -> Path:
     return path
 
 
-def fake(path: Path, log: Path, version: str = "gcc version 99.1 (fake)") -> Path:
+def fake(
+    path: Path, log: Path, version: str = "gcc version 99.1 (fake)", refused: str = "-mprefer"
+) -> Path:
     """A compiler that only answers questions and writes them down."""
     return program(
         path,
-        f'echo "$@" >> {log}\ncase "$1" in -v) echo "{version}" >&2;; -mprefer*) exit 1;; esac\n',
+        f'echo "$@" >> {log}\ncase "$*" in -v) echo "{version}" >&2;; *{refused}*) exit 1;; esac\n',
     )
 
 
@@ -76,6 +78,16 @@ def test_known_compilers_are_not_run_again(store, tmp_path, monkeypatch):
     second = find_compiler(store, str(path))
     assert second.family is Family.CLANG
     assert second.identity != first.identity
+
+
+def test_flags_that_are_all_accepted_are_one_question(store, tmp_path, monkeypatch):
+    monkeypatch.setenv("POLYOPT_MACHINE", "x86-64-v3")
+    log = tmp_path / "log"
+    found = find_compiler(store, str(fake(tmp_path / "bin" / "mycc", log, refused="-mnothing")))
+    assert len(found.machine) > 0
+    version, flags = log.read_text().splitlines()
+    assert version == "-v"
+    assert flags.split()[: len(found.machine)] == list(found.machine)
 
 
 def test_order_of_choices(store, tmp_path, monkeypatch):
