@@ -7,7 +7,7 @@
 
 /* Whether two elements of an array of this shape in the place of `v` may share a byte
    (dimensions in order of stride must nest). */
-static int may_nest_badly(const Buffer *v, const ptrdiff_t *shape)
+SELDOM static int may_nest_badly(const Buffer *v, const ptrdiff_t *shape)
 {
     ptrdiff_t step[64], extent[64];
     int n = 0;
@@ -34,7 +34,7 @@ static int may_nest_badly(const Buffer *v, const ptrdiff_t *shape)
 }
 
 /* The bytes of an array modulo `step`: from *low, *length of them, if they fit one step. */
-static int residues(const Buffer *v, ptrdiff_t step, uintptr_t *low, uintptr_t *length)
+SELDOM static int residues(const Buffer *v, ptrdiff_t step, uintptr_t *low, uintptr_t *length)
 {
     uintptr_t at = (uintptr_t)v->buf, reach = (uintptr_t)v->itemsize;
     for (int d = 0; d < v->ndim; d++) {
@@ -51,7 +51,7 @@ static int residues(const Buffer *v, ptrdiff_t step, uintptr_t *low, uintptr_t *
 }
 
 /* Whether two arrays lie side by side in every `step` bytes, so that they share no element. */
-static int is_apart(const Buffer *a, const Buffer *b, ptrdiff_t step)
+SELDOM static int is_apart(const Buffer *a, const Buffer *b, ptrdiff_t step)
 {
     uintptr_t first, length, second, other;
     step = step < 0 ? -step : step;
@@ -62,7 +62,7 @@ static int is_apart(const Buffer *a, const Buffer *b, ptrdiff_t step)
 }
 
 /* Whether no stride tells two arrays apart that lie in the same bytes. */
-static int may_meet(const Buffer *a, const Buffer *b)
+SELDOM static int may_meet(const Buffer *a, const Buffer *b)
 {
     for (int d = 0; d < a->ndim; d++)
         if (a->shape[d] > 1 && is_apart(a, b, a->strides[d]))
@@ -74,7 +74,7 @@ static int may_meet(const Buffer *a, const Buffer *b)
 }
 
 /* Whether `part` runs in `owner` along the given dimensions, by steps; where it begins. */
-static int locate(const Buffer *owner, const Buffer *part, const Start *given,
+SELDOM static int locate(const Buffer *owner, const Buffer *part, const Start *given,
                          const int *axes, const int64_t *steps, int64_t *starts)
 {
     for (int d = 0; d < owner->ndim; d++)

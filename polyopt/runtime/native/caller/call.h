@@ -5,6 +5,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Of what few calls need: the compiler is asked for little, and done sooner. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define SELDOM __attribute__((optimize("O0")))
+#else
+#define SELDOM
+#endif
+
 typedef __int128 wide;
 #define SIZE_LIMIT ((int64_t)1 << 48)
 

@@ -10,7 +10,8 @@ typedef struct Running {
 
 static _Thread_local Running *current = NULL;
 
-static PyObject *tuple_of(PyObject *(*make)(const void *, int), const void *values, int count)
+SELDOM static PyObject *tuple_of(PyObject *(*make)(const void *, int), const void *values,
+                                 int count)
 {
     PyObject *tuple = PyTuple_New(count);
     for (int k = 0; tuple != NULL && k < count; k++) {
@@ -35,7 +36,7 @@ static PyObject *extent_of(const void *values, int k)
 
 /* Call library function `site` with the GIL; its exception waits in this thread for the call's end.
    Only the thread that called the kernel comes here. */
-static int library(int site, void *const *data, const int64_t *extents)
+SELDOM static int library(int site, void *const *data, const int64_t *extents)
 {
     Running *running = current;
     const Site *counts = &running->kernel->call->site[site];

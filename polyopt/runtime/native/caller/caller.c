@@ -21,7 +21,7 @@ static inline int is_lost(const Kernel *kernel)
 }
 
 /* Raise the error that a kernel's status stands for, instead of any other. */
-static void fail(Kernel *kernel, int status, PyObject *const *args)
+SELDOM static void fail(Kernel *kernel, int status, PyObject *const *args)
 {
     PyErr_Clear();
     PyObject *values = PyTuple_New(kernel->call->arguments);
@@ -206,7 +206,7 @@ static PyObject *call_apart(PyObject *self, PyObject *const *args, Py_ssize_t na
     return run(self, args, nargs, APART);
 }
 
-static PyObject *set_threads(PyObject *self, PyObject *count)
+SELDOM static PyObject *set_threads(PyObject *self, PyObject *count)
 {
     Kernel *kernel = (Kernel *)self;
     const long value = PyLong_AsLong(count);
@@ -218,7 +218,7 @@ static PyObject *set_threads(PyObject *self, PyObject *count)
 }
 
 /* is_forked() -> whether the process forked since the thread count was chosen */
-static PyObject *is_forked(PyObject *self, PyObject *unused)
+SELDOM static PyObject *is_forked(PyObject *self, PyObject *unused)
 {
     (void)unused;
     return PyBool_FromLong(is_lost((Kernel *)self));
@@ -234,7 +234,7 @@ static PyMethodDef methods[] = {
     { NULL, NULL, 0, NULL },
 };
 
-static int traverse(PyObject *self, visitproc visit, void *arg)
+SELDOM static int traverse(PyObject *self, visitproc visit, void *arg)
 {
     Kernel *kernel = (Kernel *)self;
     Py_VISIT(Py_TYPE(self));
@@ -253,7 +253,7 @@ static int traverse(PyObject *self, visitproc visit, void *arg)
 static const Call nothing = { .arguments = -1 };    /* refuses whatever it is given */
 
 /* Only what may lead back to the kernel is cleared. */
-static int clear(PyObject *self)
+SELDOM static int clear(PyObject *self)
 {
     Kernel *kernel = (Kernel *)self;
     kernel->call = &nothing;
@@ -261,7 +261,7 @@ static int clear(PyObject *self)
     return 0;
 }
 
-static void release(PyObject *self)
+SELDOM static void release(PyObject *self)
 {
     Kernel *kernel = (Kernel *)self;
     PyTypeObject *type = Py_TYPE(self);
@@ -301,7 +301,7 @@ typedef struct {
 
 /* make(address, ndarray, empty, large, dtypes, constants, numbers, threads, fail, library, trim) -> a
    kernel: `address` is that of its library's `Call`, the rest what is needed from Python. */
-static PyObject *make(PyObject *self, PyObject *args)
+SELDOM static PyObject *make(PyObject *self, PyObject *args)
 {
     PyTypeObject *type = (PyTypeObject *)((Module *)PyModule_GetState(self))->type;
     PyObject *address, *ndarray, *empty, *large, *dtypes, *constants, *numbers, *fail;
@@ -342,7 +342,7 @@ static PyObject *make(PyObject *self, PyObject *args)
     return (PyObject *)kernel;
 }
 
-static int execute(PyObject *module)
+SELDOM static int execute(PyObject *module)
 {
     static int registered = 0;    /* the library may be loaded more than once */
     if (!registered)
@@ -353,13 +353,13 @@ static int execute(PyObject *module)
     return type == NULL ? -1 : find_main_thread();
 }
 
-static int traverse_module(PyObject *module, visitproc visit, void *arg)
+SELDOM static int traverse_module(PyObject *module, visitproc visit, void *arg)
 {
     Py_VISIT(((Module *)PyModule_GetState(module))->type);
     return 0;
 }
 
-static int clear_module(PyObject *module)
+SELDOM static int clear_module(PyObject *module)
 {
     Py_CLEAR(((Module *)PyModule_GetState(module))->type);
     return 0;

@@ -124,7 +124,7 @@ static inline int is_current(Kernel *kernel)
     return kernel->watched == NULL || compare_watched(kernel);
 }
 
-static int has_fields(PyObject *array)
+SELDOM static int has_fields(PyObject *array)
 {
     const ArrayFields *fields = (const ArrayFields *)array;
     Py_buffer v;
@@ -140,7 +140,7 @@ static int has_fields(PyObject *array)
 }
 
 /* watch((names, cells, functions, lists, arrays, others) or None) -> whether it can be done */
-static PyObject *watch(PyObject *self, PyObject *guards)
+SELDOM static PyObject *watch(PyObject *self, PyObject *guards)
 {
     Kernel *kernel = (Kernel *)self;
     PyObject *old = kernel->watched;
