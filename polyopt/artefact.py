@@ -85,27 +85,34 @@ def write_artefact(
 
 def sealed(record: Mapping[str, Any]) -> str:
     """Return the text of a certificate file's data, with the digest of everything else in it."""
-    bare = {key: value for key, value in record.items() if key != "digest"}
-    return _laid_out({**bare, "digest": digest_of(_laid_out(bare))})
+    parts = _members(record)
+    parts["digest"] = _laid_out("digest", digest_of(_joined(parts)))
+    return _joined(parts)
 
 
-def _laid_out(record: Mapping[str, Any]) -> str:
-    """Return the JSON text: one key a line, the records of a table and the claims one a line."""
-    parts = []
-    for key in sorted(record):
-        value = record[key]
-        table = value.get("records") if isinstance(value, dict) else None
-        if isinstance(table, list):
-            rows = ",\n".join(map(_json, table))
-            shown = f'{{"version":{_json(value["version"])},"records":[\n{rows}]}}'
-        elif isinstance(value, dict) and isinstance(value.get("claims"), list):
-            rest = ",".join(f"{_json(k)}:{_json(v)}" for k, v in value.items() if k != "claims")
-            rows = ",\n".join(map(_json, value["claims"]))
-            shown = f'{{{rest},"claims":[\n{rows}]}}'
-        else:
-            shown = _json(value)
-        parts.append(f"{_json(key)}:{shown}")
-    return "{" + ",\n".join(parts) + "}\n"
+def _members(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return the JSON texts of the members of a record, by key, without that of its digest."""
+    return {key: _laid_out(key, value) for key, value in record.items() if key != "digest"}
+
+
+def _joined(parts: Mapping[str, str]) -> str:
+    """Return the JSON text of the members of a record, which begin a line each."""
+    return "{" + ",\n".join(parts[key] for key in sorted(parts)) + "}\n"
+
+
+def _laid_out(key: str, value: object) -> str:
+    """Return the JSON text of a member: the records of a table and the claims stand one a line."""
+    table = value.get("records") if isinstance(value, dict) else None
+    if isinstance(value, dict) and isinstance(table, list):
+        rows = ",\n".join(map(_json, table))
+        shown = f'{{"version":{_json(value["version"])},"records":[\n{rows}]}}'
+    elif isinstance(value, dict) and isinstance(value.get("claims"), list):
+        rest = ",".join(f"{_json(k)}:{_json(v)}" for k, v in value.items() if k != "claims")
+        rows = ",\n".join(map(_json, value["claims"]))
+        shown = f'{{{rest},"claims":[\n{rows}]}}'
+    else:
+        shown = _json(value)
+    return f"{_json(key)}:{shown}"
 
 
 def _json(value: object) -> str:
@@ -165,7 +172,7 @@ def read_artefact(text: str, name: str) -> Artefact:
             pass
         case _:
             raise _malformed(name, "it has other fields than a certificate")
-    if seal != digest_of(_laid_out({k: v for k, v in data.items() if k != "digest"})):
+    if seal != digest_of(_joined(_members(data))):
         raise UsageError(
             "PO0623",
             f"`{name}` was changed after it was written: its digest is another one",

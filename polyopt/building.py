@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from polyopt.ir.program import Program
     from polyopt.pipeline import Compilation, Expect
 
-from polyopt.kernel_entries import KnownKernel, kernel_key, recall, remember
+from polyopt.kernel_entries import KnownKernel, built_as, kernel_key, recall, remember
 
 KIND = "kernels"
 
@@ -133,6 +133,7 @@ def build_kernel(
         texts = ahead.texts_of(source)
         left = seconds_to_compile(options) - (now() - start)
         begun = time.perf_counter()
+        files = remember(stages)  # while the C compiler runs
         path, texts, refused = _library(stack, store, compiler, texts, left, ahead.kernel)
         stages.timings["build"] = time.perf_counter() - begun
         begun = time.perf_counter()
@@ -143,7 +144,7 @@ def build_kernel(
     library_key = builder.library_key(texts, compiler)
     if refused is not None:
         stages = stages.without("the C compiler's optimization", refused)
-    _finish(stages, library_key, store, key, recording, options)
+    _finish(stages, files, library_key, store, key, recording, options)
     log("compile", "%s: %s", function.__qualname__, seconds_of(stages.timings))
     return Built(source, loaded, stages.schedule_text, stages, stages.timings, recording.reads)
 
@@ -256,7 +257,7 @@ def _build_for_device(
     begun = time.perf_counter()
     loaded = load_program(program, provider)
     stages.timings["build"] = time.perf_counter() - begun
-    _finish(stages, "", store, key, recording, options)
+    _finish(stages, remember(stages), "", store, key, recording, options)
     return Built(program, loaded, stages.schedule_text, stages, stages.timings, recording.reads)
 
 
@@ -340,6 +341,7 @@ def _library(
 
 def _finish(
     stages: Compilation,
+    files: Mapping[str, bytes],
     library: str,
     store: Store,
     key: str | None,
@@ -349,8 +351,8 @@ def _finish(
     """Keep what was made, and warn of what was left out for want of time."""
     warning = _warning(stages, seconds_to_compile(options))
     _warn(warning)
-    files = remember(stages, library, warning)
-    keep(store, KIND, key, recording.reads, files, anew=True)
+    kept = {**files, **built_as(library, warning)}
+    keep(store, KIND, key, recording.reads, kept, anew=True)
 
 
 def seconds_of(timings: Mapping[str, float]) -> str:
@@ -492,5 +494,5 @@ def build_program(program: Program, weak: tuple[bool, ...], options: Options) ->
         loaded = _load(path, source, weak, caller, threads, process_for(source, store, compiler))
         if stages is not None:
             library = builder.library_key(texts, compiler)
-            store.write("programs", key, remember(stages, library, ""))
+            store.write("programs", key, {**remember(stages), **built_as(library, "")})
     return BuiltProgram(source, loaded, schedule)

@@ -70,15 +70,19 @@ class KnownKernel:
     artefact: bytes | None
 
 
-def remember(stages: Compilation, library: str, warning: str) -> dict[str, bytes]:
+def remember(stages: Compilation) -> dict[str, bytes]:
+    """Return what an entry keeps of a kernel's stages, whatever library is built of them."""
     files = {
         "source.json": json.dumps(to_json(stages.source)).encode(),
         "schedule.txt": stages.schedule_text.encode(),
-        "library.key": library.encode(),
-        "warning.txt": warning.encode(),
     }
     text = None if stages.certificate is None else artefact_of(stages)
     return files if text is None else {**files, ARTEFACT: zlib.compress(text.encode(), 6)}
+
+
+def built_as(library: str, warning: str) -> dict[str, bytes]:
+    """Return what an entry keeps of the build: the library's key, and what was left out."""
+    return {"library.key": library.encode(), "warning.txt": warning.encode()}
 
 
 def artefact_of(stages: Compilation) -> str | None:
