@@ -254,10 +254,10 @@ def _compiled(
         outer.name, outer.body = name, body
         body = [outer]
     imports = [ast.alias(name) for name in sorted(set(imported))]
-    head: list[ast.stmt] = [ast.Import(imports)] if imports else []
+    head: list[ast.stmt] = [ast.fix_missing_locations(ast.Import(imports))] if imports else []
     try:
         module = compile(
-            ast.fix_missing_locations(ast.Module([*head, *body], [])),
+            ast.Module([*head, *body], []),
             code.co_filename,
             "exec",
             flags=code.co_flags & _FUTURE,
