@@ -120,7 +120,7 @@ def _inside(body: Body, around: tuple[For, ...], scope: _Scope) -> Body:
         inner = (*around, node) if isinstance(node, For) else around
         found.append(map_bodies(node, _inside, inner, scope))
     for place, nest in alone.values():
-        found[place] = If(_has_tiles(nest), (found[place],))
+        found[place] = If(_runs(nest.tiles), (found[place],))
     first = next((s for s in starts if s.is_shared(alone)), None)
     if first is None or trip_count(first.nest.tiles):
         return tuple(found)
@@ -152,7 +152,7 @@ class _Start:
         rows = {packed.row_of(scope.arrays) for packed in self.packs}
         row, depth = rows.pop(), extent_of(self.nest.depth)
         if rows or row is None or depth is None:
-            return _has_tiles(self.nest)
+            return _runs(self.nest.tiles)
         fits = scope.machine.l2 // (depth.size * max(p.load.dtype.size for p in self.packs))
         tiles = mul(integer(fits // MANY), sub(self.nest.tiles.upper, self.nest.tiles.lower))
         return Compare(CompareOp.GT, add(tiles, row), integer(fits))
@@ -173,7 +173,10 @@ def _with_factors(node: Node, scope: _Scope) -> Node:
     for factor in found:
         scope.taken.add(factor.cell.array)
         inside = tuple(changed(n, partial(_exchanged, factor.value, factor.cell)) for n in inside)
-    return replace(nest.tiles, body=(*(n for f in found for n in f.filled), *inside))
+    inside = (*(n for f in found for n in f.filled), *inside)
+    if found and nest.block is not None:  # no full tile of columns reads none of the factors
+        inside = (If(_runs(nest.block), inside),)
+    return replace(nest.tiles, body=inside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,11 +393,11 @@ def _condition(nest: RegisterTile, around: tuple[For, ...]) -> Expr | None:
     for loop in reversed(around):
         if loop.iter in shown:
             shown |= _iterators(loop)
-    return _has_tiles(nest) if shown & _iterators(nest.tiles) else None
+    return _runs(nest.tiles) if shown & _iterators(nest.tiles) else None
 
 
-def _has_tiles(nest: RegisterTile) -> Expr:
-    return Compare(CompareOp.LT, nest.tiles.lower, nest.tiles.upper)
+def _runs(loop: For) -> Expr:
+    return Compare(CompareOp.LT, loop.lower, loop.upper)
 
 
 def _is_within(loop: For, other: For, known: tuple[Expr, ...]) -> bool:

@@ -11,7 +11,19 @@ from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import Assign, LoopKind, show_body
 from polyopt.ir.types import DType
 from polyopt.machine import Machine
-from tests.unit.emit.kernels import F64, array, at, data, ex, function, interpret, loop, op, plus
+from tests.unit.emit.kernels import (
+    F64,
+    array,
+    at,
+    data,
+    ex,
+    function,
+    interpret,
+    least,
+    loop,
+    op,
+    plus,
+)  # fmt: skip
 
 UNROLL, VECTOR = LoopKind.UNROLL, LoopKind.VECTOR
 
@@ -80,15 +92,15 @@ def test_for_few_tiles_of_rows_nothing_is_packed(tiles, l2, least):
         np.testing.assert_array_equal(expected[name], value)
 
 
-def scaled(value, *inside):
+def scaled(value, *inside, columns=2, sizes=()):
     """Four rows at a time of C += value in panels of 4 columns, `inside` the loop over rows."""
     add = Assign(at("C", "i", "j"), op("+", at("C", "i", "j"), value))
     first = times(4, "p")
     lanes = loop("j", first, plus(first, 4), add, kind=VECTOR)
     rows = loop("i", times(4, "t"), plus(times(4, "t"), 4), lanes, kind=UNROLL)
-    panels = loop("p", 0, 2, loop("k", 0, 6, rows))
+    panels = loop("p", 0, columns, loop("k", 0, 6, rows))
     arrays = [array("A", 8, 6), array("B", 6, 8), array("C", 8, 8), array("s", 6)]
-    return function("f", arrays, (), loop("t", 0, 2, panels, *inside))
+    return function("f", arrays, sizes, loop("t", 0, 2, panels, *inside))
 
 
 ROW = op("*", op("*", at("s", "k"), at("A", "i", "k")), at("B", "k", "j"))
@@ -109,6 +121,18 @@ def test_computed_operands_are_packed_once(value, used):
     arrays = data(fn, {})
     for name, result in interpret(fn, arrays, {}).items():
         np.testing.assert_array_equal(interpret(packed, arrays, {})[name], result)
+
+
+def test_factors_are_computed_where_there_are_columns_alone():
+    fn = scaled(ROW, columns=least("P", 2), sizes=["P"])
+    lines = [line.strip() for line in show_body(pack_operands(fn, Machine()).body)]
+    first = next(number for number, line in enumerate(lines) if line.startswith("factor["))
+    assert any(line.startswith("if 0 < min(") for line in lines[:first])
+    for panels in (0, 1, 2):
+        arrays = data(fn, {"P": panels})
+        for name, result in interpret(fn, arrays, {"P": panels}).items():
+            packed = interpret(pack_operands(fn, Machine()), arrays, {"P": panels})
+            np.testing.assert_array_equal(packed[name], result)
 
 
 def test_factors_of_what_the_tile_writes_stay():
