@@ -9,7 +9,7 @@ from __future__ import annotations
 from polyopt import emit
 from polyopt.dataclass import replace
 from polyopt.emit.banner import BUILT, SNIPPET, Edition, banner, signed_banner
-from polyopt.emit.c_statements import Branch, Code, Compound, Function, Line, identifiers
+from polyopt.emit.c_statements import Block, Branch, Code, Compound, Function, Line, identifiers
 from polyopt.emit.c_statements import words as words_of
 from polyopt.emit.cbody import BodyEmitter
 from polyopt.emit.cexpr import ExprPrinter
@@ -21,7 +21,6 @@ from polyopt.emit.early_exits import (
     STATUS,
     STOPPED,
     STOPS,
-    Block,
     Exit,
     ExitKind,
     fails_in_parallel,

@@ -60,6 +60,19 @@ class Compound(Code):
         yield "}"
 
 
+class Block(Code):
+    """`{`, the body indented, `}`; the body alone where nothing else is in the braces around."""
+
+    def __init__(self, body: Sequence[Code]) -> None:
+        self.body = tuple(body)
+
+    def generate(self) -> Iterator[str]:
+        """Yield the lines."""
+        yield "{"
+        yield from indented(self.body)
+        yield "}"
+
+
 class Branch(Code):
     """`if (condition) { … } else { … }`, or `else if` where the other branch is one of its own."""
 
@@ -126,6 +139,9 @@ def calling(head: str, arguments: Sequence[str], end: str, width: int = 98) -> l
 
 def indented(body: Sequence[Code]) -> Iterator[str]:
     """Yield the lines of `body`, indented; pragmas too."""
+    match body:
+        case (Block() as block,):
+            body = block.body
     for node in body:
         for line in node.generate():
             yield f"{INDENT}{line}" if line else ""

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 from polyopt import emit
 from polyopt.dataclass import dataclass, field, replace
-from polyopt.emit import outlining, pieces
+from polyopt.emit import c_statements, outlining, pieces
 from polyopt.emit.banner import plain
 from polyopt.emit.c_statements import Branch, Code, Compound, Function, Line, Pragma, identifiers
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.compiler_guards import mixes_products, needs_registers
 from polyopt.emit.dead_locals import unused_locals
 from polyopt.emit.dialect import in_place, lanes
-from polyopt.emit.early_exits import FIRST_FAULT, STATUS, Block, Exit, ExitKind, leaves_early
+from polyopt.emit.early_exits import FIRST_FAULT, STATUS, Exit, ExitKind, leaves_early
 from polyopt.emit.extrema import extremum_in_lanes, nan_flags, noting_update
 from polyopt.emit.frame import Frame, allocation, array_declaration, array_view, row_declaration
 from polyopt.emit.helpers import Helper, HelperKind
@@ -463,7 +463,7 @@ class BodyEmitter:
         end = self.streamed(loop.body)
         if given or end:
             inside = self._with_memory(given, [Pragma(found.loop), nest, *end])
-            together = [*named.lines, Pragma(found.region), Block(inside)]
+            together = [*named.lines, Pragma(found.region), c_statements.Block(inside)]
         if not condition:
             return together
         alone = [Pragma(simd_pragma(loop, self.printer))] if simd else []

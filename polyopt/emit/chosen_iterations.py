@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.dataclass import replace
-from polyopt.emit.c_statements import Branch, Code, Line
-from polyopt.emit.early_exits import Block
+from polyopt.emit.c_statements import Block, Branch, Code, Line
 from polyopt.emit.regions import leaves_itself, written_arrays
 from polyopt.ir.expr import (
     BinaryOp,

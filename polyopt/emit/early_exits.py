@@ -8,11 +8,10 @@ A sweep meets an element of its own at every iteration, so memory bounds its len
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from enum import Enum, unique
 
 from polyopt.dataclass import dataclass
-from polyopt.emit.c_statements import Branch, Code, Line, indented
+from polyopt.emit.c_statements import Branch, Code, Line
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.regions import thread_arrays
@@ -101,19 +100,6 @@ class Exit:
         before: list[Code] = [Line(f"int {left} = 0;")]
         asked: list[Code] = [Branch(f"{LEFT}({left})", [Line("continue;")], [])]
         return before, asked, [Branch(left, self.lines(INTERRUPTED, printer), [])]
-
-
-class Block(Code):
-    """`{`, the body indented, `}`."""
-
-    def __init__(self, body: list[Code]) -> None:
-        self.body = tuple(body)
-
-    def generate(self) -> Iterator[str]:
-        """Yield the lines."""
-        yield "{"
-        yield from indented(self.body)
-        yield "}"
 
 
 def leaves_early(body: Body) -> bool:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.dataclass import replace
-from polyopt.emit.c_statements import Branch, Code, Line
-from polyopt.emit.early_exits import Block
+from polyopt.emit.c_statements import Block, Branch, Code, Line
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.ir.blas import LibraryProduct, NoProduct, ProductNest, nest_of, place_of
 from polyopt.ir.expr import Expr, Load, substitute

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.c_statements import Branch, Code, Compound, Line, Pragma
+from polyopt.emit.c_statements import Block, Branch, Code, Compound, Line, Pragma
 from polyopt.emit.cexpr import ExprPrinter
-from polyopt.emit.early_exits import Block
 from polyopt.emit.helpers import LINE, Helper, HelperKind
 from polyopt.emit.lanes import is_unit_stride
 from polyopt.emit.views import View

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.c_statements import Code, Compound, Line
-from polyopt.emit.early_exits import Block
+from polyopt.emit.c_statements import Block, Code, Compound, Line
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.passes.rewriting import trip_count
 from polyopt.emit.ranges import extent_of

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.c_statements import Branch, Code, Compound, Line
+from polyopt.emit.c_statements import Block, Branch, Code, Compound, Line
 from polyopt.emit.cexpr import ExprPrinter
-from polyopt.emit.early_exits import Block
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.passes.rewriting import substituted
 from polyopt.emit.passes.row_recurrences import (

@@ -7,10 +7,11 @@ Reads of a row at neighbouring positions are shuffles of two registers.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.c_statements import Branch, Code, Compound, Line
+from polyopt.emit.c_statements import Block, Branch, Code, Compound, Line
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.helpers.vectors import has_lanes_form
 from polyopt.emit.lanes import vectorized
@@ -22,9 +23,11 @@ from polyopt.ir.expr import (
     BinaryOp,
     Const,
     Expr,
+    Iter,
     Load,
     VectorLoad,
     integer,
+    operands,
     sub,
     substitute,
     walk,
@@ -48,6 +51,8 @@ def vector_loop(emitter: BodyEmitter, loop: For) -> list[Code]:
     upper = emitter.bound(loop.upper, f"{name}_hi", begins)
     longest = extent_of(loop)
     if longest is not None and longest.size <= width:
+        if emitter.printer.ranges.is_less(loop.lower, loop.upper):
+            return [Block(_one_vector(emitter, loop, body))]
         return [_strip(emitter, loop, body, (lower, upper), begins)]
     low, high = emitter.printer.text(lower), emitter.printer.text(upper)
     phase, streams = _starts(emitter, loop, body, lower)
@@ -167,6 +172,27 @@ def _sliding(
     )
     back = Line(f"{name} -= {width};")
     return [Branch(f"{condition}{name} + {3 * width} <= {high}", [*starts, nest, back], [])]
+
+
+def _one_vector(emitter: BodyEmitter, loop: For, body: Body) -> list[Code]:
+    """Print a VECTOR loop that has an iteration, and all of them in one register."""
+    name = emitter.name(loop.iter)
+    first = f"const int64_t {name} = {emitter.printer.text(loop.lower)}"
+    if trip_count(loop) == loop.lanes:
+        return [Line(f"{first};"), *emitter.body(body)]
+    ends = [sub(end, loop.lower) for end in operands(loop.upper, BinaryOp.MIN)]
+    counts = [
+        end if not linear(end).terms else sub(arm, Iter(loop.iter))
+        for arm, end in zip(operands(loop.upper, BinaryOp.MIN), ends, strict=True)
+    ]
+    to = emitter.own(f"{name}_to")
+    count = reduce(lambda a, b: Binary(BinaryOp.MIN, a, b, DType.INT64), map(normalize, counts))
+    lines: list[Code] = [Line(f"{first}, {to} = {emitter.printer.text(count)};")]
+    whole = f"{to} == {loop.lanes}"
+    if emitter.frame.edition.is_handed_over and _has_lanes_form(body):
+        return [*lines, *_once(emitter, name, whole, ("0", to), body)]
+    ends_of = _without_lines(replace(emitter, printer=replace(emitter.printer, part=("0", to))))
+    return [*lines, Branch(whole, emitter.body(body), ends_of.body(body))]
 
 
 def _strip(

@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.dataclass import replace
-from polyopt.emit import early_exits
-from polyopt.emit.c_statements import Branch, Code, Compound, Line
+from polyopt.emit.c_statements import Block, Branch, Code, Compound, Line
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import sums_in_vectors
 from polyopt.emit.passes.rewriting import substituted
@@ -52,7 +51,7 @@ def vector_sums(emitter: BodyEmitter, loop: For) -> list[Code]:
         moved: Body = substituted(body, {loop.iter: here}) if number else body
         code = printing.body_with(moved, names)
         declares = any(isinstance(node, Declare) for node in body)
-        return [early_exits.Block(code)] if declares else code
+        return [Block(code)] if declares else code
 
     several = f"for (; {name} + {count * width} <= {high}; {name} += {count * width})"
     single = f"for (; {name} + {width} <= {high}; {name} += {width})"
@@ -71,7 +70,7 @@ def vector_sums(emitter: BodyEmitter, loop: For) -> list[Code]:
         joined.append(Line(f"{first} = {until}({first}, {kept_as}, {rest});"))
     lines.append(Branch(f"{name} < {high}", [*kept, *step(ends, 0), *joined], []))
     totals = (_total(emitter, symbol, width, partial[symbol.name]) for symbol in sums)
-    return [early_exits.Block([*lines, *totals])]
+    return [Block([*lines, *totals])]
 
 
 def _total(emitter: BodyEmitter, symbol: Symbol, width: int, vectors: list[str]) -> Code:

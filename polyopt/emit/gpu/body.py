@@ -12,9 +12,8 @@ from itertools import groupby
 
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.banner import plain
-from polyopt.emit.c_statements import Branch, Code, Compound, Line, Pragma, identifiers
+from polyopt.emit.c_statements import Block, Branch, Code, Compound, Line, Pragma, identifiers
 from polyopt.emit.dialect import in_place
-from polyopt.emit.early_exits import Block
 from polyopt.emit.gpu.async_copies import copy_text, group_text
 from polyopt.emit.gpu.bound_tests import all_of, ranges_inside, tests_below, without_quotient
 from polyopt.emit.gpu.declarations import KernelDeclarations

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from polyopt.dataclass import dataclass
-from polyopt.emit.c_statements import Code, Line, identifiers
-from polyopt.emit.early_exits import Block
+from polyopt.emit.c_statements import Block, Code, Line, identifiers
 from polyopt.emit.gpu.declarations import KernelDeclarations
 
 

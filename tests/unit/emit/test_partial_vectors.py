@@ -11,12 +11,16 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.emit import emit_c
+from polyopt.emit.banner import BUILT, Edition
 from polyopt.emit.helpers import definition
 from polyopt.emit.helpers.helper import Helper, HelperKind
 from polyopt.emit.helpers.intrinsics import intrinsics
+from polyopt.ir.loops import Assign, LoopFunction, LoopKind
 from polyopt.ir.types import DType
 from polyopt.runtime.toolchain import LEVELS, listed_features
 from tests.conftest import compiler
+from tests.unit.emit.kernels import array, assert_same, at, ex, function, least, loop, op, plus
 
 # ruff: noqa: F821, UP037 - sizes are named by strings
 
@@ -132,3 +136,29 @@ def test_loops_inside_of_vectors(shape):
     A, D = np.random.default_rng(0).random(shape), np.zeros(shape)
     doubled(D, A)
     assert np.array_equal(D, 2 * A)
+
+
+def tiled() -> LoopFunction:
+    """B = A + A in vectors of four, a tile of a vector each; the last one may be shorter."""
+    first, end = (
+        op("*", ex(4), ex("t"), DType.INT64),
+        least(ex("N"), plus(op("*", ex(4), ex("t"), DType.INT64), 4)),
+    )
+    add = Assign(at("B", "j"), op("+", at("A", "j"), at("A", "j")))
+    lanes = loop("j", first, end, add, kind=LoopKind.VECTOR).annotated(lanes=4)
+    count = op("//", plus("N", 3), ex(4), DType.INT64)
+    return function("f", [array("A", "N"), array("B", "N")], ["N"], loop("t", 0, count, lanes))
+
+
+@pytest.mark.parametrize("edition", [BUILT, Edition(True)])
+def test_a_single_vector_is_no_loop(edition):
+    text = emit_c(tiled(), edition).text
+    assert text.count("for (int64_t t = ") == 1
+    assert "for (int64_t j" not in text
+    assert "j_to = po_min(N - j, 4);" in text.replace("j_to_", "j_to").replace("N_", "N")
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("size", range(10))
+def test_single_vectors_are_those_of_the_loop(size):
+    assert_same(tiled(), {"N": size})
