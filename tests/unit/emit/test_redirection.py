@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from polyopt.dataclass import replace
@@ -14,7 +15,8 @@ from polyopt.ir.loops import Assign, If, LoopKind
 from polyopt.ir.nodes import changed
 from polyopt.ir.types import DType
 from polyopt.machine import Machine
-from tests.unit.emit.kernels import array, assert_same, at, ex, function, loop, op
+from tests.oracle.text import read_unit, run_text
+from tests.unit.emit.kernels import array, assert_same, at, data, ex, function, interpret, loop, op
 from tests.unit.emit.test_packing import product
 
 SMALL = Machine(l1=1 << 10, l2=8 * 48 * 90)
@@ -42,6 +44,30 @@ def test_what_is_read_is_the_same(tiles):
     always = replace(choice, condition=Const(True, DType.BOOL))
     assert redirected(always) is not None
     assert_same(replace(fn, body=(always,)), {"N": tiles})
+
+
+def outcome(text, fn, arrays, tiles):
+    """Return what the reader of C finds that a text does."""
+    source = emit_c(fn)
+    given = {p.name: (arrays[p.name].copy().ravel(), 0) for p in source.params if p.name != "N"}
+    values = [(p.text, given.get(p.name, tiles)) for p in source.params]
+    return run_text(read_unit(text), source.entry, values)
+
+
+@pytest.mark.parametrize("tiles", [1, 2])
+@pytest.mark.parametrize("is_copied", [False, True])
+def test_strides_are_those_of_what_is_read(is_copied, tiles):
+    (choice,) = packed().body
+    fn = replace(packed(), body=(replace(choice, condition=Const(is_copied, DType.BOOL)),))
+    text, arrays = emit_c(fn).text, data(fn, {"N": tiles})
+    found = outcome(text, fn, arrays, tiles)
+    assert found.trouble == ""
+    want = interpret(fn, arrays, {"N": tiles})["C"]
+    np.testing.assert_array_equal(found.arrays["po_C"].reshape(want.shape), want)
+    wrong = text.replace("? 24 : 4", "? 20 : 5")
+    assert wrong != text
+    other = outcome(wrong, fn, arrays, tiles)
+    assert other.trouble or not np.array_equal(other.arrays["po_C"].reshape(want.shape), want)
 
 
 def elsewhere(expr):
