@@ -78,6 +78,9 @@ def _nest(loop: For, names: Mapping[str, str]) -> list[str]:
     if copied:
         return [f"copy {copied}"]
     phrases = [_purpose(one, names) for one in chain]
+    filled = _filled(chain[-1].body)
+    if filled:
+        return [f"fill {filled}: {', '.join(phrases)}"]
     if phrases == [names.get(one.iter, one.iter) for one in chain]:
         return []
     rest = ": what full tiles leave over" if any(REST in one.label for one in chain) else ""
@@ -117,6 +120,13 @@ def _purpose(loop: For, names: Mapping[str, str]) -> str:
             return f"{what} across {loop.lanes} rows"
         case _:
             return what
+
+
+def _filled(body: Body) -> str:
+    """Return the arrays that a body fills with values that no line of the source computes."""
+    stores = [node for node in body if isinstance(node, Assign) and not node.statement]
+    targets = dict.fromkeys(plain(node.target.array) for node in stores)
+    return " and ".join(targets) if len(stores) == len(body) else ""
 
 
 def _copied(body: Body) -> str:

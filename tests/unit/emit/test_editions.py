@@ -81,6 +81,10 @@ def test_bodies_of_vector_loops_stand_once(name, count):
     assert len(re.findall(r"^ +po_store", text, re.MULTILINE)) == count
 
 
+def test_nests_of_no_line_say_what_they_fill():
+    assert "/* fill factor: i, k in vectors of 8 */" in readable("gemm")
+
+
 def test_a_text_is_for_readers():
     text = readable("jacobi-2d")
     assert text.startswith("/*\n * jacobi_2d: generated from jacobi_2d.py by polyopt 9.9.\n")
