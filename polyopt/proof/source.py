@@ -299,31 +299,35 @@ def _by_definition(
     writes of that iteration alone: those before the iteration are hidden.
     """
     clock = Clock(times)
-    found = sink.empty(sink.get_space())
+    known: dict[int, isl.UnionMap] = {}
+    reads: dict[int, list[isl.UnionMap]] = {}
     for read in maps_of(sink.intersect_domain(times.domain())):
         one = isl.UnionMap.from_map(read)
         for depth in _loops_around(times, read):
-            inside = [one, must] if may is None else [one, must, may]
-            reads, writes, *others = (_in_iteration(times, depth, part) for part in inside)
-            last = clock.in_order(writes.apply_range(reads.reverse()))
-            if depth == 0 or one.domain().is_subset(last.range()):
-                found = found.union(_last(clock, reads, writes, *others, last=last))
+            if depth == 0:
                 break
+            if depth not in known:
+                known[depth] = _in_iteration(times, depth, must)
+            mine = _in_iteration(times, depth, one)
+            last = clock.in_order(known[depth].apply_range(mine.reverse()))
+            if one.domain().is_subset(last.range()):
+                break
+        reads.setdefault(depth, []).append(one)
+    found = sink.empty(sink.get_space())
+    for depth, ones in reads.items():
+        inside = [joined(found, ones), must] if may is None else [joined(found, ones), must, may]
+        found = found.union(_last(clock, *(_in_iteration(times, depth, part) for part in inside)))
     return found
 
 
 def _last(
-    clock: Clock,
-    sink: isl.UnionMap,
-    must: isl.UnionMap,
-    may: isl.UnionMap | None = None,
-    *,
-    last: isl.UnionMap,
+    clock: Clock, sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap | None = None
 ) -> isl.UnionMap:
-    """Return last write -> read; `last` are all writes that must happen -> read."""
+    """Return last write -> read."""
     sources = must if may is None else must.union(may)
-    pairs = last if may is None else clock.in_order(sources.apply_range(sink.reverse()))
+    pairs = clock.in_order(sources.apply_range(sink.reverse()))
     hidden = clock.in_order(sources.apply_range(must.reverse()))
+    last = pairs if may is None else clock.in_order(must.apply_range(sink.reverse()))
     return pairs.subtract(hidden.apply_range(last))
 
 
