@@ -7,7 +7,7 @@ and partial sums to the instances that produced the value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import islpy as isl
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from polyopt.dataclass import dataclass
 from polyopt.ir.affine import coalesced, in_one_piece, is_covered
 from polyopt.ir.expr import BinaryOp, Const, Load
-from polyopt.ir.parameters import joined, maps_of, sets_of
+from polyopt.ir.parameters import joined, maps_of
 from polyopt.ir.types import Kind
 from polyopt.proof.accesses import Unproven
 from polyopt.proof.affine import NotAffine
@@ -259,14 +259,31 @@ class _Values:
     def check_once(
         self, direct: isl.UnionMap, made: isl.UnionMap, joins: isl.UnionMap, added: isl.UnionMap
     ) -> None:
-        """Check that no instance is added twice to a read's value; raises `Broken`."""
-        # [read -> instance] -> the event of the loops through which it was added
+        """Check that no instance is added twice to a read's value; raises `Broken`.
+
+        None is if the events that a kind of reads sums up are of different instances.
+        """
         inside = made.union(joins.apply_range(added))
-        if direct.is_empty():
-            return
-        ways = direct.reverse().range_product(inside).reverse()
-        if not ways.is_single_valued():
-            raise Broken(ClaimKind.INSTANCES, "sums", "an instance is added twice")
+        kinds: dict[str, list[isl.Map]] = {}
+        for one in maps_of(direct):
+            kinds.setdefault(str(one.get_tuple_name(isl.dim_type.in_)), []).append(one)
+        apart: dict[frozenset[str], bool] = {}
+        for summed in kinds.values():
+            names = frozenset(str(one.get_tuple_name(isl.dim_type.out)) for one in summed)
+            if names not in apart:
+                apart[names] = bool(self.of_events(inside, names).is_injective())
+            if apart[names]:
+                continue
+            # [read -> instance] -> the event of the loops through which it was added
+            ways = self.union(summed).reverse().range_product(inside).reverse()
+            if not ways.is_single_valued():
+                raise Broken(ClaimKind.INSTANCES, "sums", "an instance is added twice")
+
+    def of_events(self, relation: isl.UnionMap, names: Collection[str]) -> isl.UnionMap:
+        """Return the part of a relation for the events with these names."""
+        return self.union(
+            [one for one in maps_of(relation) if one.get_tuple_name(isl.dim_type.in_) in names]
+        )
 
     def union(self, maps: list[isl.Map]) -> isl.UnionMap:
         """Return the maps as one."""
@@ -276,15 +293,11 @@ class _Values:
     def ends(self, which: str) -> isl.UnionMap:
         """Return the events before or after the part, which correspond to those of the source."""
         names = {f"{which}:{name}" for name in self.outside}
-        flows = (self.loops.entries.domain(), self.loops.entries.range(), self.loops.sums.domain())
-        result = isl.UnionMap.empty(self.part.scop.context.get_space())
-        for flow in flows:
-            found = sets_of(flow)
-            for one in found:
-                if one.get_tuple_name() in names:
-                    whole = isl.Set.universe(one.get_space()).identity()
-                    result = result.union(isl.UnionMap.from_map(whole))
-        return result
+        flows = [one.get_space() for one in maps_of(self.loops.entries)]
+        spaces = [*(s.range() for s in flows), *(s.domain() for s in flows)]
+        spaces += [one.get_space().domain() for one in maps_of(self.loops.sums)]
+        found = {s.get_tuple_name(isl.dim_type.set): s for s in spaces}
+        return self.union([isl.Set.universe(found[n]).identity() for n in names & found.keys()])
 
 
 def _is_same(found: isl.UnionMap, wanted: isl.UnionMap, *, is_function: bool = False) -> bool:
