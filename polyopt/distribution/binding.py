@@ -19,9 +19,8 @@ from polyopt.distribution.transport import Transport
 from polyopt.errors import InternalError, UsageError
 from polyopt.ir.array import Array, Role
 from polyopt.ir.integers import evaluate
-from polyopt.ir.nesting import arranged, flat
 from polyopt.ir.program import Program
-from polyopt.ir.source import ArrayArg, Result, ResultKind
+from polyopt.ir.source import ArrayArg, Result, ResultKind, arranged, flat
 from polyopt.never import assert_never
 
 

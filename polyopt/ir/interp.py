@@ -20,7 +20,6 @@ from polyopt.errors import ArgumentError, InternalError
 from polyopt.ir.evaluate import Frame, compile_expr, compile_store
 from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import For, LoopFunction
-from polyopt.ir.nesting import arranged
 from polyopt.ir.parameters import maps_of
 from polyopt.ir.program import Program
 from polyopt.ir.run_loops import Failed, Setting, allocated, compile_body, raise_faults
@@ -34,6 +33,7 @@ from polyopt.ir.source import (
     ScalarArg,
     Signature,
     SizeOf,
+    arranged,
 )
 from polyopt.ir.storage import storage
 from polyopt.never import assert_never

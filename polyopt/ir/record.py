@@ -36,7 +36,7 @@ from polyopt.ir.record_types import (
     layout_of,
 )
 from polyopt.ir.scop import Scop, Statement
-from polyopt.ir.source import Operand, Signature, Source
+from polyopt.ir.source import Operand, Signature, Source, is_nesting
 from polyopt.never import assert_never
 
 __all__ = ["VERSION", "RecordError", "decode", "encode"]
@@ -390,8 +390,6 @@ def _check_spaces(value: object) -> None:
             if space_of(value.domain)[1:] != (value.name, value.iters):
                 raise RecordError(f"domain is not over {value.name}[{', '.join(value.iters)}]")
         case Signature():
-            from polyopt.ir.nesting import is_nesting
-
             if not is_nesting(value.nesting, len(value.results)):
                 raise RecordError(f"nesting is {_short(value.nesting)}, not one of the results")
         case Scop():

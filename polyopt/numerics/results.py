@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from polyopt.ir.nesting import flat
 from polyopt.ir.program import Program
-from polyopt.ir.source import ArrayArg
+from polyopt.ir.source import ArrayArg, flat
 
 
 def named_results(program: Program, arguments: Sequence[Any], returned: object) -> dict[str, Any]:

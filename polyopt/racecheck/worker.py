@@ -18,8 +18,7 @@ from typing import Any, TypeVar
 
 import polyopt
 from polyopt.dataclass import dataclass
-from polyopt.ir.nesting import arranged
-from polyopt.ir.source import Source
+from polyopt.ir.source import Source, arranged
 from polyopt.racecheck.library import require_gcc
 from polyopt.racecheck.packing import pack, unpack
 from polyopt.runtime.check import check_call

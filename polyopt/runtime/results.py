@@ -14,7 +14,15 @@ import numpy as np
 from polyopt.dataclass import dataclass
 from polyopt.errors import BudgetError, InternalError, KernelFault, PolyoptError, kernel_fault
 from polyopt.ir.library import call_library
-from polyopt.ir.source import ArrayArg, Fault, Result, ResultKind, Signature, Subscripts
+from polyopt.ir.source import (
+    ArrayArg,
+    Fault,
+    Result,
+    ResultKind,
+    Signature,
+    Subscripts,
+    arranged,
+)
 from polyopt.ir.types import DType
 from polyopt.never import assert_never
 from polyopt.runtime.values import AnyArray, array_at
@@ -36,8 +44,6 @@ def results_of(
     signature: Signature, arrays: Mapping[str, Any], values: tuple[object, ...]
 ) -> object:
     """Return the results of a call with `values`: arrays, numbers, the caller's own arrays."""
-    from polyopt.ir.nesting import arranged  # of calls without a C wrapper alone
-
     results = tuple(_result(signature, result, arrays, values) for result in signature.results)
     return arranged(signature.nesting, results)
 

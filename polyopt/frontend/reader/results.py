@@ -39,7 +39,7 @@ from polyopt.ir.source import Result, ResultKind
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The results, and how they are arranged in tuples and lists (`polyopt.ir.nesting`)."""
+    """The results, and how they are arranged in tuples and lists (`polyopt.ir.source.arranged`)."""
 
     results: tuple[Result, ...]
     nesting: str

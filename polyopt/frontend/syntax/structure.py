@@ -19,6 +19,7 @@ from polyopt.dataclass import dataclass, field
 from polyopt.errors import Loc
 from polyopt.frontend.syntax.liveness import analyse, assigned, plain_names
 from polyopt.frontend.values.codes import refuse
+from polyopt.ir.source import arranged
 
 RESULT = "(result"
 RETURNED = "(returned)"
@@ -72,8 +73,6 @@ class Rewriter:
         ]
 
     def _final(self, like: ast.AST) -> ast.stmt:
-        from polyopt.ir.nesting import arranged  # of functions that return from branches alone
-
         names = [ast.Name(name, ast.Load()) for name in self.results]
         return _placed(ast.Return(_displayed(arranged(self.nesting, names))), like)
 
