@@ -13,6 +13,7 @@ from polyopt.ir.loops import LoopKind
 from polyopt.schedule.contraction import contraction_nests
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, bands, find_band
+from polyopt.strategy.fusion import statements_in
 from polyopt.strategy.short_loop_unrolling import is_reducing, unroll_short
 from polyopt.strategy.tiling import outer_bands
 from polyopt.strategy.vector import is_innermost, vector_gain
@@ -79,18 +80,24 @@ def _sunk(schedule: Schedule, label: str, position: int) -> Schedule | None:
     """
     band = find_band(schedule.tree, label)
     last = len(band.members) - 1
+    are_rows = not any(_only_sums(schedule, inner) for inner in bands(band))
     if band.permutable and any(m.coincident for p, m in enumerate(band.members) if p != position):
         moves = [Interchange(f"{label}[{p}]", f"{label}[{p + 1}]") for p in range(position, last)]
         inside = f"{label}.inner"
-        found = _in_strips(schedule, [*moves, Cut(label, last)], inside)
+        found = _in_strips(schedule, [*moves, Cut(label, last)], inside, are_rows=are_rows)
         if found is not None:
             return found
     moves = [Interchange(f"{label}[0]", f"{label}[{position}]")] if position else []
-    return _in_strips(schedule, moves, label)
+    return _in_strips(schedule, moves, label, are_rows=are_rows)
 
 
-def _in_strips(schedule: Schedule, moves: Sequence[Transform], label: str) -> Schedule | None:
-    """Return `schedule` after `moves`, with the band's first loop in vectorized strips."""
+def _in_strips(
+    schedule: Schedule, moves: Sequence[Transform], label: str, *, are_rows: bool
+) -> Schedule | None:
+    """Return `schedule` after `moves`, with the band's first loop in vectorized strips.
+
+    `are_rows`: temporaries of one iteration of the loops around it count as rows along it.
+    """
     before = {band.label for band in bands(schedule.tree)}
     sunk = schedule.attempt(*moves, Tile(label, (STRIP,)), transforms.Sink(f"{label}.point[0]"))
     if sunk is None:
@@ -98,7 +105,23 @@ def _in_strips(schedule: Schedule, moves: Sequence[Transform], label: str) -> Sc
     made = [b.label for b in bands(sunk.tree) if b.label not in before and ".lanes" in b.label]
     if not made:
         return None
-    held = contraction_nests(sunk.scop, sunk.tree)
+    held = contraction_nests(sunk.scop, sunk.tree) if are_rows else {}
     if any(vector_gain(sunk, lanes, 0, held) <= 0 for lanes in made):
         return None
     return sunk.attempt(*(Vectorize(f"{lanes}[0]") for lanes in made))
+
+
+def _only_sums(schedule: Schedule, band: Band) -> bool:
+    """Tell whether lanes of an innermost loop itself can sum up what it carries.
+
+    That is: sums whose order is open, and which are not read before the loop ends.
+    """
+    if not is_innermost(band):
+        return False
+    inside = statements_in(schedule, band.label)
+    carried = [statement for statement in inside if statement.reduction is not None]
+    return bool(carried) and all(
+        one.is_reassociable
+        and not any(one.target.array in s.arrays for s in inside if s is not one)
+        for one in carried
+    )
