@@ -72,7 +72,7 @@ def _at_places(
             Cut(start, stop, 1) if d == along else Cut(None, None, 1) for d in range(value.rank)
         ]
         parts.append(select_parts(b, value, cuts, "the array", args.loc))
-    return Sequence(tuple(parts))
+    return Sequence(tuple(parts), is_list=True)
 
 
 def _into_parts(
@@ -92,7 +92,7 @@ def _into_parts(
             start = plus(start, minimum(integer(number), rest))
             length = floordiv(plus(extent, count - 1 - number), integer(count))
         parts.append(strip(value, along, start, length))
-    return Sequence(tuple(parts))
+    return Sequence(tuple(parts), is_list=True)
 
 
 def tile(b: Builder, args: Arguments) -> Value:
