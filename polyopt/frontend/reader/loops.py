@@ -182,16 +182,16 @@ def _read_turn(
     meet(b, frame, assigned(node.body))
     state = dict(frame.env)
     with b.under((), TRUE if number == 0 else going):
-        stays = _read_body(b, frame, node, rotating)
+        goes_on = _read_body(b, frame, node, rotating)
         if isinstance(ended, Load):
-            b.emit((), ended, _phase_after(stays, number, period))
+            b.emit((), ended, _phase_after(goes_on, number, period))
         again = truth(b, evaluate(b, frame, node.test), frame.loc(node.test))
         b.emit((), going, again.expr if isinstance(again, Number) else FALSE)
     return state
 
 
 def _read_body(b: Builder, frame: Frame, node: Repeated, rotating: tuple[str, ...]) -> Expr:
-    """Read a loop's body; return whether its names have stayed where they were.
+    """Read a loop's body; return whether its names are as before the next iteration.
 
     An exchange of arrays that a loop skips when it is left is read as if it were always carried
     out, as the next iteration is the first to use the names.
@@ -199,18 +199,18 @@ def _read_body(b: Builder, frame: Frame, node: Repeated, rotating: tuple[str, ..
     exchanges = exchanged_at_end(frame, node, rotating)
     frame.reader.block(b, frame, [part for part in node.body if part not in exchanges])
     if not exchanges:
-        return FALSE
+        return TRUE
     flag = flag_of(node)
     assert flag is not None
     goes_on = _truth_value(evaluate(b, frame, ast.copy_location(ast.Name(flag, ast.Load()), node)))
     for exchange in exchanges:
         frame.reader.block(b, frame, exchange.body)
-    return select(goes_on, FALSE, TRUE)
+    return goes_on
 
 
-def _phase_after(stays: Expr, number: int, period: int) -> Expr:
+def _phase_after(goes_on: Expr, number: int, period: int) -> Expr:
     """Return where in the group of `period` the names are after iteration `number`."""
-    return select(stays, integer(number), integer((number + 1) % period))
+    return select(goes_on, integer((number + 1) % period), integer(number))
 
 
 def _is_unbound(frame: Frame, name: str) -> bool:
@@ -237,10 +237,10 @@ class _Leaving:
     going: Load
     ended: Expr
 
-    def note(self, b: Builder, frame: Frame, stays: Expr, number: int, period: int) -> None:
+    def note(self, b: Builder, frame: Frame, goes_on: Expr, number: int, period: int) -> None:
         """Note that iteration `number` of a group of `period` has ended, and whether it left."""
         if isinstance(self.ended, Load):
-            b.emit((), self.ended, _phase_after(stays, number, period))
+            b.emit((), self.ended, _phase_after(goes_on, number, period))
         b.emit((), self.going, _truth_value(evaluate(b, frame, self.flag)))
 
 
@@ -327,13 +327,13 @@ def _read_phases(
             assign_to(b, frame, node.target, item(phase.value), node)
             if last is not None and isinstance(last.expr, Load):
                 b.emit((), last.expr, phase.value)
-            stays = _read_body(b, frame, node, rotating)
+            goes_on = _read_body(b, frame, node, rotating)
             if last is not None and targets & assigned(node.body):
                 _keep_bound(b, frame, node, last)
             for name in unbound:
                 _keep_last(b, frame, name, loop, len(phases), finals)
             if leaving is not None:
-                leaving.note(b, frame, stays, number, len(phases))
+                leaving.note(b, frame, goes_on, number, len(phases))
     frame.pins.update(shadowed)
     frame.env.update(finals)
     return states
