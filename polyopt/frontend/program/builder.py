@@ -49,6 +49,7 @@ from polyopt.ir.source import Fault, LibraryCall, Subscripts
 from polyopt.ir.types import DType
 
 if TYPE_CHECKING:
+    from polyopt.frontend.program.endpoint_checks import SubscriptCheck
     from polyopt.frontend.program.snapshots import Copied, Snapshot
 from polyopt.frontend.program.drafts import (
     Demand,
@@ -109,6 +110,7 @@ class Builder:
     rebinding: set[int] = field(default_factory=set)  # drafts that bind names again
     totals: list[Total] = field(default_factory=list)
     symbols: dict[str, str] = field(default_factory=dict)
+    subscripts: dict[int, SubscriptCheck] = field(default_factory=dict)  # draft -> what it checks
     iterators: set[str] = field(default_factory=set)
     scope: Scope = field(default_factory=Scope)
     position: int = 0

@@ -16,6 +16,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.frontend.integers.affine_integers import FALSE, TRUE, ZERO, less, plus, select, times
 from polyopt.frontend.numpy.call_arguments import Arguments
 from polyopt.frontend.program.builder import Builder
+from polyopt.frontend.program.endpoint_checks import check_at_ends
 from polyopt.frontend.program.facts import Occurrence
 from polyopt.frontend.program.statement_domains import ENDLESS, Loop
 from polyopt.frontend.reader.assignments import assign_to
@@ -250,8 +251,10 @@ def _turns(
 ) -> Iterator[_Leaving | None]:
     """The iterations of `loop`; one with a flag is left when that is lowered."""
     if node.type_comment is None:
+        drafts, marks = len(b.drafts), len(b.marks)
         with b.loop(loop):
             yield None
+        check_at_ends(b, loop, drafts, marks)
         return
     flag = ast.copy_location(ast.Name(node.type_comment, ast.Load()), node)
     going = b.unconditional("going", _truth_value(evaluate(b, frame, flag)), FALSE)

@@ -21,12 +21,14 @@ from polyopt.frontend.integers.affine_integers import (
     either,
     is_affine,
     less,
+    minus,
     negated,
     plus,
     select,
 )
 from polyopt.frontend.integers.intervals import ANY, Interval, interval_of, interval_where
 from polyopt.frontend.program.builder import Builder
+from polyopt.frontend.program.endpoint_checks import note_subscript
 from polyopt.frontend.program.memory import stored_number, stored_subscript
 from polyopt.frontend.program.statement_domains import Loop
 from polyopt.frontend.values.promote import cast
@@ -88,9 +90,12 @@ def found_position(
     stated = interval_where(b.scope.guard, index)
     read = loads(index)
     is_guarded = any(load.array in b.guarded for load in read)
+    origin = index
     if not loops and (cost_of(index) > 1 or len(read) > 1 or is_guarded):
         index = _variable(b, index, place, pending)
-    found = checked(b, index, extent, place, pending, loops, wraps=wraps, stated=stated)
+    found = checked(
+        b, index, extent, place, pending, loops, wraps=wraps, stated=stated, origin=origin
+    )
     return _variable(b, found, place, pending) if held else found
 
 
@@ -120,10 +125,12 @@ def checked(
     *,
     wraps: bool = True,
     stated: Interval = ANY,
+    origin: Expr | None = None,
 ) -> Expr:
     """Return the position in iterations of `loops`: checked, and inside whatever the subscript.
 
     `stated` are bounds that hold where the subscript is evaluated: none is checked again.
+    `origin`: the expression whose value the variable `index` has.
     """
     with b.within(loops):
         below, above = _leaves(b, stated, extent)
@@ -147,7 +154,11 @@ def checked(
             outside = FALSE
             for condition in conditions:
                 outside = either(outside, negated(condition))
-        b.fail_where(outside, number, loops)
+        if loops:
+            b.fail_where(outside, number, loops)
+        else:
+            first = minus(ZERO, extent) if wraps else ZERO
+            note_subscript(b, outside, number, index if origin is None else origin, first, extent)
     if pending is not None:
         pending.conditions += conditions
         return found
