@@ -43,7 +43,7 @@ from polyopt.proof.accesses import Copies, Tagged, Unproven, instance_accesses
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.bounds import check_bounds
 from polyopt.proof.certificate import Certificate, Claim, ClaimKind, Verdict
-from polyopt.proof.chunks import without_chunks, without_strips, without_versions
+from polyopt.proof.chunks import without_chunks, without_strips
 from polyopt.proof.declarations import check_declarations, scalars_of, unhidden
 from polyopt.proof.forms import check_forms, check_scans
 from polyopt.proof.forward_substitution import substitute_operands
@@ -62,6 +62,7 @@ from polyopt.proof.sharing import Use, find_shared
 from polyopt.proof.source import NotForwarded, SourcePart, source_part
 from polyopt.proof.storage import check_storage
 from polyopt.proof.values import Differs, Match, match_statement
+from polyopt.proof.versions import without_versions
 from polyopt.proof.widths import check_widths
 
 MANY = 40

@@ -9,6 +9,7 @@ Shadowed iterators, and names that are declared twice, are renamed first.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, VectorLoad, rewrite, walk
@@ -24,7 +25,15 @@ from polyopt.ir.loops import (
     Node,
     SetLocal,
 )
-from polyopt.ir.nodes import bodies, changed, map_bodies, map_inner, own_changed, own_expressions
+from polyopt.ir.nodes import (
+    all_nodes,
+    bodies,
+    changed,
+    map_bodies,
+    map_inner,
+    own_changed,
+    own_expressions,
+)
 from polyopt.ir.program import Program, all_parts
 from polyopt.ir.scop import Array, Role, Scop
 from polyopt.ir.source import ScalarArg
@@ -199,6 +208,29 @@ def _check(part: Expr, scope: _Scope) -> None:
 def unhidden(body: Body, taken: frozenset[str], names: Iterator[str]) -> Body:
     """Return `body` without shadowed iterators, all declared names unique."""
     return _Renaming(names, set()).body(body, taken)
+
+
+def renamed_alike(one: Body, two: Body) -> tuple[Body, Body]:
+    """Return two bodies whose iterators, locals and arrays are named in their order."""
+    nodes = (*all_nodes(one), *all_nodes(two))
+    taken = {name for node in nodes for name in _own_names(node)}
+    first, second = (
+        _Renaming((f"$v{n}" for n in count()), set(taken)).body(body, frozenset(taken))
+        for body in (one, two)
+    )
+    return first, second
+
+
+def _own_names(node: Node) -> tuple[str, ...]:
+    match node:
+        case For():
+            return (node.iter,)
+        case Declare():
+            return (node.name,)
+        case DeclareArray():
+            return (node.array.name,)
+        case _:
+            return ()
 
 
 @dataclass(frozen=True, slots=True)

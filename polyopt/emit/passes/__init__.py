@@ -19,6 +19,7 @@ from polyopt.emit.passes.fma import contract
 from polyopt.emit.passes.gathers import shorten_gathering_vectors
 from polyopt.emit.passes.guards import hoist_guards
 from polyopt.emit.passes.invariant_hoisting import hoist_invariants
+from polyopt.emit.passes.loop_versioning import computed_sizes, version_on_subscripts
 from polyopt.emit.passes.nontemporal_stores import strip_mine_nontemporal, use_nontemporal_stores
 from polyopt.emit.passes.outer_vectorization import vectorize_across_rows
 from polyopt.emit.passes.packing import pack_operands
@@ -45,6 +46,7 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
     if _has_products(fn):
         fn, products = emit.library_products.set_aside(fn)
         return emit.library_products.put_back(optimize_loops(fn, machine, ""), products)
+    sizes = computed_sizes(fn)
     fn = settle_ratios(hoist_invariants(fn))
     steps: tuple[tuple[str, Callable[[LoopFunction], LoopFunction]], ...] = (
         ("hoisted guards", hoist_guards),
@@ -68,6 +70,7 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
         ("dead locals", remove_dead_locals),
         ("extrema in lanes", vectorize_extrema),
         ("vectors of gathers", lambda f: shorten_gathering_vectors(f, machine)),
+        ("versions of loops", lambda f: version_on_subscripts(f, sizes)),
         ("memory plan", emit.memory_plan.plan_memory if _has_several(fn) else _nothing),
     )
     for what, step in steps:
