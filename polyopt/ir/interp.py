@@ -8,12 +8,14 @@ It shares nothing with the scheduler or the emitters, so that it can judge both.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any, TypeAlias
 
 import islpy as isl
 import numpy as np
+import numpy.typing as npt
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import ArgumentError, InternalError
@@ -245,6 +247,8 @@ def run_program(program: Program, args: Sequence[object], execute: Execute | Non
     for array in program.arrays:
         if array.role is Role.OUTPUT:
             arrays[array.name] = poison(array, params)
+        elif array.name in arrays and arrays[array.name].ndim != len(array.shape):
+            arrays[array.name] = _in_rows(arrays[array.name], array, params)
     if execute is None:
         run_parts(program, arrays, params, symbols, run_scop)
     else:
@@ -256,6 +260,12 @@ def run_program(program: Program, args: Sequence[object], execute: Execute | Non
             arrays[output.array] = arrays[output.array][kept].copy()
     results = (_result(signature, r.kind, r.array, arrays, args) for r in signature.results)
     return arranged(signature.nesting, results)
+
+
+def _in_rows(given: npt.NDArray[Any], array: Array, params: dict[str, int]) -> npt.NDArray[Any]:
+    """Return a flat argument with the dimensions of its array; as it is where none is read."""
+    shape = tuple(evaluate(extent, params) for extent in array.shape)
+    return given.reshape(shape) if math.prod(shape) == given.size else given
 
 
 def _bind(signature: Signature, args: Sequence[object]) -> tuple[Arrays, dict[str, Any]]:

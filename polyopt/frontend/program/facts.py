@@ -6,7 +6,7 @@ In: facts found while reading.  Out: the same object, grown; the reading is repe
 from __future__ import annotations
 
 import ast
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from polyopt.capture.reads import Recording
 from polyopt.dataclass import dataclass, field
@@ -24,6 +24,7 @@ MOST_ROUNDS = 3
 """How often ranges are looked at again; every round is right, later ones are tighter."""
 Kinds: TypeAlias = dict[tuple[DType, bool], Const | None]
 """The types that a variable holds numbers of, and the only value of each if there is one."""
+_Place = TypeVar("_Place")
 Occurrence: TypeAlias = tuple[object, ...]  # call sites, line, column, name
 
 
@@ -45,6 +46,8 @@ class Facts:
     `grown`: where lists are made that grow, and the room each append needs.
     `ranges`: of Python's integers in memory; `sized`: integer arguments that are sizes or bounds.
     `computed`: size parameters that a call computes from others (`computed.as_affine`).
+    `strides`: of one-dimensional arguments, products of sizes that iterators are multiplied by in
+    their subscripts; `flat`: those that other subscripts keep in one dimension.
     `asked`: where the program says that a size parameter is what `equal` holds."""
 
     recording: Recording
@@ -80,6 +83,8 @@ class Facts:
     conditions: dict[Expr, None] = field(default_factory=dict)  # branched on, known by a call
     flags: dict[str, None] = field(default_factory=dict)  # arguments that are truth values, too
     written: frozenset[str] | None = None  # arguments, once somebody asked
+    strides: dict[str, frozenset[tuple[Expr, ...]]] = field(default_factory=dict)
+    flat: set[str] = field(default_factory=set)
     depth: int = 0  # which equations may be solved: 0 size = size, 1 sums, 2 any expression
     deferred: bool = False  # an equation waits for a greater depth
     version: int = 0
@@ -184,7 +189,7 @@ class Facts:
         self.rotations[place] = ((), 1)
         self.version += 1
 
-    def add(self, places: set[Occurrence], place: Occurrence) -> None:
+    def add(self, places: set[_Place], place: _Place) -> None:
         """Learn a member of `merged` or `stored_conditions`."""
         if place not in places:
             places.add(place)

@@ -8,6 +8,7 @@ Refuses: slice bounds that are not affine (PO0134), masks (PO0135).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TypeAlias
 
 from polyopt import frontend
@@ -36,6 +37,7 @@ from polyopt.frontend.integers.affine_integers import (
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.drafts import dynamic_params
 from polyopt.frontend.program.statement_domains import Loop
+from polyopt.frontend.subscripts.flat_arrays import position_in_rows
 from polyopt.frontend.subscripts.runtime_subscripts import (
     Pending,
     SubscriptSite,
@@ -140,7 +142,9 @@ def select_parts(
                 shape.append(ONE)
             case At(index=index, text=text):
                 place = SubscriptSite(name, text, loc, hollow)
-                dims.append(_Dim(position(b, index, extent, place, pending, held), 0, None))
+                inside = partial(position, b, place=place, pending=pending, held=held)
+                base = position_in_rows(b, tensor, index, inside)
+                dims.append(_Dim(inside(index, extent) if base is None else base, 0, None))
             case Cut():
                 base, length = cut(b, part, extent, loc)
                 dims.append(_Dim(base, part.step, len(shape)))

@@ -19,6 +19,7 @@ from polyopt.frontend.integers.affine_integers import (
 )
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.renaming import Renaming
+from polyopt.frontend.subscripts.flat_arrays import extents_of, folded
 from polyopt.frontend.syntax.annotations import (
     ArgType,
     ArrayType,
@@ -93,9 +94,14 @@ def _owner(b: Builder, name: str, kind: ArrayType, parts: Mapping[str, PartType]
             plus(_reach(b, dim, extent, parts, shape), before)
             for dim, (extent, before) in enumerate(zip(shape, kind.before, strict=True))
         )
-    buffer = Buffer(b.names.unique(name), kind.dtype, around, name, kind.layout)
+    rows = None
+    if kind.rank == 1 and kind.layout is Layout.C and not (kind.before or parts):
+        rows = extents_of(b.facts, name, shape[0])
+    buffer = Buffer(b.names.unique(name), kind.dtype, rows or around, name, kind.layout)
     b.buffers.append(buffer)
     value = view_of(buffer)
+    if rows is not None:
+        value = viewed(buffer, shape, lambda i: folded(b, name, rows, i[0]))
     if kind.before:
         value = viewed(
             buffer, shape, lambda i: tuple(plus(x, n) for x, n in zip(i, kind.before, strict=True))

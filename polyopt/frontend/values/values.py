@@ -263,6 +263,10 @@ Value: TypeAlias = (
 )
 
 
+UNNAMED = "!"
+"""The iterator of subscripts that are only asked which names are in them."""
+
+
 def view_of(buffer: Buffer) -> Tensor:
     """Return all of `buffer` as an array value."""
     return viewed(buffer, buffer.shape, lambda index: index)

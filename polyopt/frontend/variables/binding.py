@@ -17,6 +17,7 @@ from polyopt.frontend.reader.comprehensions import Generated, collected
 from polyopt.frontend.subscripts.compaction import compacted
 from polyopt.frontend.values.records import Record
 from polyopt.frontend.values.values import (
+    UNNAMED,
     Gone,
     Growing,
     Iterated,
@@ -138,9 +139,7 @@ def mentions(value: Value, name: str) -> bool:
         case Number(expr=expr):
             return name in _names(expr)
         case Tensor(shape=shape, view=view):
-            parts = (
-                () if view is None else view.index(tuple(Iter(f"?{d}") for d in range(len(shape))))
-            )
+            parts = () if view is None else view.index(tuple(Iter(UNNAMED) for _ in shape))
             return any(name in _names(e) for e in (*shape, *parts))
         case Sequence(items=items):
             return any(mentions(item, name) for item in items)
