@@ -263,9 +263,9 @@ def run_program(program: Program, args: Sequence[object], execute: Execute | Non
 
 
 def _in_rows(given: npt.NDArray[Any], array: Array, params: dict[str, int]) -> npt.NDArray[Any]:
-    """Return a flat argument with the dimensions of its array; as it is where none is read."""
-    shape = tuple(evaluate(extent, params) for extent in array.shape)
-    return given.reshape(shape) if math.prod(shape) == given.size else given
+    """Return the whole rows of a flat argument."""
+    shape = tuple(max(0, evaluate(extent, params)) for extent in array.shape)
+    return given[: math.prod(shape)].reshape(shape)
 
 
 def _bind(signature: Signature, args: Sequence[object]) -> tuple[Arrays, dict[str, Any]]:

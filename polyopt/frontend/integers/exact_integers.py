@@ -70,9 +70,13 @@ def exact(b: Builder, name: str, operands: tuple[Expr, ...], result: Expr, loc: 
         return result
     if _is_proven(b, name, operands):
         return result
-    if is_known_at_call(result) and _is_unconditional(b, result):
-        b.limit(result, loc)
-        return result
+    if is_known_at_call(result):
+        if _is_unconditional(b, result):
+            b.limit(result, loc)
+            return result
+        whole = b.facts.expanded(result)
+        if any((old.loops, old.value) == (b.scope.loops, whole) for old in b.limits):
+            return result  # computed before, under no condition
     b.unproven = True
     if b.scout:
         return result

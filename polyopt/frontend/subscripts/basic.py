@@ -37,7 +37,7 @@ from polyopt.frontend.integers.affine_integers import (
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.drafts import dynamic_params
 from polyopt.frontend.program.statement_domains import Loop
-from polyopt.frontend.subscripts.flat_arrays import position_in_rows
+from polyopt.frontend.subscripts.flat_arrays import element_in_rows, position_in_rows
 from polyopt.frontend.subscripts.runtime_subscripts import (
     Pending,
     SubscriptSite,
@@ -167,6 +167,7 @@ def select_parts(
         )
 
     found = remapped(tensor, tuple(shape), index_map)
+    element_in_rows(b, found)
     return _unless_empty(found, hollow) if hollow else found
 
 

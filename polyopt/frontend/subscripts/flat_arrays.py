@@ -39,7 +39,6 @@ from polyopt.ir.showing import show
 Factors: TypeAlias = tuple[Expr, ...]  # iterators and sizes, in one order
 Polynomial: TypeAlias = Mapping[Factors, int]
 
-HINT = "pass an array of whole rows, or compile the function where it is called"
 MOST_TERMS = 64
 MOST_STRIDES = 4
 
@@ -125,10 +124,27 @@ def note_strides(b: Builder, name: str, array: Tensor, index: Expr) -> None:
         return
     moving = {stride for stride, value in parts.items() if stride and _moves(value)}
     known = b.facts.strides.get(name, frozenset())
-    if not moving or moving <= known or _remainder(b, array, known | moving) is None:
+    if not moving or moving <= known or not _has_rows(b, array, known | moving):
         return
     b.facts.strides[name] = known | moving
     b.facts.version += 1
+
+
+def element_in_rows(b: Builder, element: Tensor) -> None:
+    """Learn from an element of a reshaped argument which dimensions that has.
+
+    In rows, it is one of the array's, as the array that it was taken from has shown.
+    """
+    if element.rank or element.view is None:
+        return
+    buffer = element.view.buffer
+    if buffer.argument not in b.given or b.given[buffer.argument][1].rank != 1:
+        return
+    first, *others = element.view.index(())
+    if not others and not is_affine(first):
+        note_strides(b, buffer.argument, b.given[buffer.argument][1], first)
+    elif others:
+        b.demand_index(first, buffer.shape[0], buffer.argument, b.words, b.loc)
 
 
 def _moves(value: Expr) -> bool:
@@ -143,22 +159,16 @@ def _argument(b: Builder, array: Tensor) -> str | None:
     return name if name in b.given and b.given[name][1] is array else None
 
 
-def _remainder(b: Builder, array: Tensor, strides: Collection[Factors]) -> Expr | None:
-    """Return how many elements a last row has that is not whole; 0 where nobody knows.
-
-    None: the array has no such rows, or a call has shown that the last one is not whole.
-    """
+def _has_rows(b: Builder, array: Tensor, strides: Collection[Factors]) -> bool:
+    """Whether the array has such rows, and no call has shown that subscripts need a last part."""
     chain = _chain(strides)
     if chain is None or len(chain) >= MOST_STRIDES:
-        return None
+        return False
     if not b.facts.counts_from_end:
-        return ZERO  # C says where an array begins, not where it ends
+        return True  # C says where an array begins, not where it ends
     whole = b.facts.expanded(product([name for factors in chain for name in factors]))
     rest = modulo(b.facts.expanded(array.shape[0]), whole)
-    fits = compare(CompareOp.EQ, rest, ZERO)
-    if frontend.program.decisions.decided(b, fits) is False:
-        return None
-    return as_affine(b.facts, rest)
+    return frontend.program.decisions.decided(b, compare(CompareOp.EQ, rest, ZERO)) is not False
 
 
 # -- subscripts -----------------------------------------------------------------------------------
@@ -235,10 +245,7 @@ def position_in_rows(
     if len(extents) == 1:
         return None
     found = _folded(b, name, extents, index)
-    rest = _remainder(b, array, b.facts.strides[name])
-    if found is None or rest is None or position(found[0], extents[0]) != found[0]:
+    fits = found is not None and _has_rows(b, array, b.facts.strides[name])
+    if found is None or not fits or position(found[0], extents[0]) != found[0]:
         b.facts.add(b.facts.flat, name)
-    elif rest != ZERO:
-        message = f"the last row of `{name}`, which subscripts walk through, is not whole"
-        b.demand(compare(CompareOp.EQ, rest, ZERO), "PO0173", message, b.loc, HINT)
     return index

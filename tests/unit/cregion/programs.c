@@ -187,3 +187,34 @@ void more_functions(int n, const double *x, double *y, const float *u, float *v,
   }
 #pragma endscop
 }
+
+void flat_product(int n, int m, int p, const double *restrict A, const double *restrict B, double *restrict C)
+{
+#pragma scop
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++) {
+      C[i * m + j] = 0.5;
+      for (int k = 0; k < p; k++)
+        C[i * m + j] += A[i * p + k] * B[k * m + j];
+    }
+#pragma endscop
+}
+
+void flat_images(int rows, int columns, int depth, const float *x, float *y)
+{
+#pragma scop
+  for (int i = 1; i < rows - 1; i++)
+    for (int j = 1; j < columns - 1; j++)
+      for (int k = 0; k < depth; k++)
+        y[(i * columns + j) * depth + k] = x[((i - 1) * columns + j) * depth + k]
+          + x[i * columns * depth + (j + 1) * depth + k] - x[(i + 1) * columns * depth + j * depth + k];
+#pragma endscop
+}
+
+void flat_ends(int n, double *x)
+{
+#pragma scop
+  for (int i = 0; i < n - 1; i++)
+    x[(i + 1) * n - 1] += x[i * n] * 0.5;
+#pragma endscop
+}

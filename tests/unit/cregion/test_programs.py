@@ -100,6 +100,11 @@ def cases(n: int):
     yield "unsigned_counters", [n, 4, numbers(n, 15), np.zeros(n, np.uint32), fours]
     single = numbers(n, 15, np.float32)
     yield "functions", [n, numbers(n, 13), numbers(n, 14), single, single.copy()]
+    factors = [numbers(n * n, 18), numbers(n * n, 19), numbers(n * n, 20)]
+    yield "flat_product", [n, n, n, *factors]
+    yield "flat_product", [max(n - 1, 0), n, min(n, 3), *factors]
+    yield "flat_images", [n, n, 2, numbers(2 * n * n, 21, np.float32), single.repeat(2 * n)]
+    yield "flat_ends", [n, numbers(n * n, 22)]
     odd = [0.5, -0.5, 0.49999999999999994, 2.5, -0.0, np.inf, np.nan, -1.5, 4503599627370495.5]
     values = np.resize(np.array([*odd, *numbers(7, 17)]), n)
     outputs = [numbers(n, 14), values.astype(np.float32), single.copy(), np.zeros(n, np.int32)]
