@@ -18,6 +18,7 @@ from polyopt import frontend
 from polyopt.frontend.integers.affine_integers import (
     ZERO,
     at_least,
+    both,
     compare,
     floordiv,
     is_affine,
@@ -199,7 +200,7 @@ def _folded(b: Builder, name: str, extents: Index, index: Expr) -> Index | None:
         if factors not in known:  # an offset by sizes, in the last dimension
             carried = plus(carried, times(product(factors), value))
     for factors, extent in zip(reversed(chain), reversed(extents[1:]), strict=True):
-        found = _inside(b, plus(parts.get(stride, ZERO), carried), extent)
+        found = _inside(b, name, plus(parts.get(stride, ZERO), carried), extent)
         if found is None:
             return None
         place, carried = found
@@ -214,7 +215,7 @@ def _scaled(factors: Sequence[Factors]) -> Factors:
     return tuple(sorted((name for part in factors for name in part), key=show))
 
 
-def _inside(b: Builder, value: Expr, extent: Expr) -> tuple[Expr, Expr] | None:
+def _inside(b: Builder, name: str, value: Expr, extent: Expr) -> tuple[Expr, Expr] | None:
     """Return the subscript that a sum is in its dimension, and how many rows further it is."""
     if not is_affine(value) or not iterators(value) <= set(b.scope.iters):
         return None
@@ -222,7 +223,23 @@ def _inside(b: Builder, value: Expr, extent: Expr) -> tuple[Expr, Expr] | None:
         place = minus(value, times(extent, rows))
         if b.scout or (b.always(at_least(place, ZERO)) and b.always(less(place, extent))):
             return place, integer(rows)
-    return None
+    if not _may_be_short(b, value, extent):
+        return None
+    message = f"`{b.words}` would leave a row of `{name}`, which has {show(extent)} elements"
+    inside = both(at_least(value, ZERO), less(value, extent))
+    b.demand(inside, "PO0170", message, b.loc, "pass longer rows, or shrink the loop's range")
+    return value, ZERO
+
+
+def _may_be_short(b: Builder, place: Expr, extent: Expr) -> bool:
+    """Whether a call may show that a subscript stays in rows, which may be longer than needed."""
+    if not b.facts.counts_from_end:
+        return True
+    if not b.always(at_least(place, ZERO)):
+        return False
+    fits = less(b.bounded(place), extent)
+    known = frontend.program.decisions.is_known_by_call(fits)
+    return known and frontend.program.decisions.decided(b, fits) is not False
 
 
 def position_in_rows(
