@@ -105,12 +105,13 @@ def is_pure(item: pytest.Item) -> bool:
     if any(map(item.get_closest_marker, NEEDS)):
         return False
     if item.get_closest_marker("toolchain"):
-        return _is_in(item, COMPILED) and _tools() is not None
-    return _is_in(item, FOLDERS)
+        return _is_in(item.path, COMPILED) and _tools() is not None
+    return _is_in(item.path, FOLDERS)
 
 
-def _is_in(item: pytest.Item, folders: tuple[str, ...]) -> bool:
-    path = item.path.relative_to(HERE).as_posix()
+@cache
+def _is_in(file: Path, folders: tuple[str, ...]) -> bool:
+    path = file.relative_to(HERE).as_posix()
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
