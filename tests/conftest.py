@@ -24,7 +24,7 @@ from tests.machines import NARROW
 from tests.pure import is_pure, nothing_outside
 
 GOLDEN = Path(__file__).parent / "golden"
-SHARE = 15
+SHARE = 30
 """Of a matrix of tests `--share` runs one in so many."""
 MINUTES = 45
 """When so many are over, `--share` begins no further test of a matrix."""
