@@ -46,12 +46,18 @@ def accepts(command: list[str], text: str, path: Path, *flags: str) -> None:
     assert "warning" not in done.stderr
 
 
-def check_files(function, fp: str, tmp_path: Path) -> None:
+OPTIMIZED = ("-O1", "-march=x86-64-v3")
+TWO = (("-O0",), ("-fopenmp", *OPTIMIZED))
+FOUR = (*TWO, ("-fopenmp", "-O0"), OPTIMIZED)
+
+
+def check_files(
+    function, fp: str, tmp_path: Path, options: tuple[tuple[str, ...], ...] = FOUR
+) -> None:
     made = handed_over(function, fp)
     for compiler in ("gcc", *(["clang"] if CLANG else [])):
-        for openmp in ((), ("-fopenmp",)):
-            for level in (("-O1", "-march=x86-64-v3"), ("-O0",)):
-                accepts([compiler, "-std=c11"], made.text, tmp_path / "f.c", *openmp, *level)
+        for flags in options:
+            accepts([compiler, "-std=c11"], made.text, tmp_path / "f.c", *flags)
     (tmp_path / "f.h").write_text(made.header)
     use = '#include "f.h"\n#include "f.h"\n'
     accepts(["gcc", "-std=c11"], use, tmp_path / "use.c")
@@ -75,7 +81,7 @@ def test_compilers_take_the_files(name, tmp_path):
 @pytest.mark.parametrize("fp", MODES)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_compilers_take_the_files_of_every_workload(name, fp, tmp_path):
-    check_files(FUNCTIONS[name], fp, tmp_path)
+    check_files(FUNCTIONS[name], fp, tmp_path, TWO)
 
 
 def scaled(out: po.f64["N,M"], x: po.f64["N,M"], y: po.f64["N,M"], a: float):
