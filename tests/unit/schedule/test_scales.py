@@ -104,19 +104,20 @@ def test_sums_in_the_order_of_the_source_are_left():
 @pytest.mark.toolchain
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("function", [product, triangle, by_columns, two])
-@pytest.mark.parametrize("size", [1, 7, 75])
-def test_results(function, dtype, size):
+def test_results(function, dtype):
     """A number of Python is a double, beside elements of either type."""
-    rng = np.random.default_rng(size)
-    shapes = {"c": (size, size), "a": (size, size), "b": (size, size)}
-    names = function.__code__.co_varnames[1 : function.__code__.co_argcount]
-    arrays = [rng.standard_normal(shapes[name]).astype(dtype) for name in names]
-    want = [array.astype("float64") for array in arrays]
-    function(0.75, *want)
     untyped = po.kernel(fp="reassociate", threads=2)(_bare(function))
-    untyped(0.75, *arrays)
-    bound = 4 * (2 * size + 4) * np.finfo(dtype).eps * size
-    assert np.abs(arrays[0] - want[0]).max() <= bound
+    for size in (1, 7, 75):
+        rng = np.random.default_rng(size)
+        arrays = [
+            rng.standard_normal((size, size)).astype(dtype)
+            for _ in range(function.__code__.co_argcount - 1)
+        ]
+        want = [array.astype("float64") for array in arrays]
+        function(0.75, *want)
+        untyped(0.75, *arrays)
+        bound = 4 * (2 * size + 4) * np.finfo(dtype).eps * size
+        assert np.abs(arrays[0] - want[0]).max() <= bound, size
 
 
 def _bare(function):
