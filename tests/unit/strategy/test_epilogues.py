@@ -105,9 +105,13 @@ SIZES = ((1, 1, 1), (0, 3, 4), (3, 0, 4), (8, 4, 24), (250, 3, 97), (501, 20, 19
 
 
 @pytest.mark.toolchain
-@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
-    "function", [product, layer, residual, several, batches, loops, turned, rows]
+    ("function", "threads"),
+    [
+        *((function, 2) for function in (product, layer, residual, several, batches)),
+        *((function, 2) for function in (loops, turned, rows)),
+        *((function, 1) for function in (layer, several, turned)),
+    ],
 )
 def test_results(function, threads):
     kernel = po.kernel(function, threads=threads)
