@@ -53,6 +53,9 @@ def reads_ahead(a):
     a[0] = a[2]
 '''
 
+SOURCE = ("--schedule", "source")
+"""Options of tests that ask for nothing of the schedule."""
+
 
 def test_the_budget_of_a_command(polyopt, demo, monkeypatch):
     asked = []
@@ -83,10 +86,10 @@ def test_compile_writes_four_files(polyopt, demo, tmp_path):
 
 
 def test_quiet_leaves_out_talk_and_no_errors(polyopt, demo, tmp_path):
-    outcome = polyopt("compile", "demo.py:matmul", "-o", "out", "-q")
+    outcome = polyopt("compile", "demo.py:matmul", *SOURCE, "-o", "out", "-q")
     assert (outcome.code, outcome.err) == (0, "")
     assert "out/matmul.c" in outcome.out
-    assert polyopt("compile", "demo.py:matmul", "-o", "out").err
+    assert polyopt("compile", "demo.py:matmul", *SOURCE, "-o", "out").err
     outcome = polyopt("compile", "-q", "demo.py:matmull")
     assert outcome.err.startswith("error[PO0605]")
 
@@ -134,37 +137,37 @@ def test_compile_as_json(polyopt, demo):
 
 def test_the_text_alone_on_stdout(polyopt, demo, tmp_path):
     before = sorted(tmp_path.iterdir())
-    outcome = polyopt("compile", "demo.py:matmul", "-o", "-")
+    outcome = polyopt("compile", "demo.py:matmul", *SOURCE, "-o", "-")
     assert outcome.code == 0
     assert outcome.out.startswith("/*\n * matmul: generated from demo.py by polyopt ")
     assert outcome.out.endswith("}\n")
     assert sorted(tmp_path.iterdir()) == before
-    outcome = polyopt("compile", "demo.py:matmul", "-o", "-", "--json")
+    outcome = polyopt("compile", "demo.py:matmul", *SOURCE, "-o", "-", "--json")
     assert outcome.code == 2
     assert "PO0600" in outcome.out
 
 
 @pytest.mark.parametrize("name", ["made/one.c", "made/one.h"])
 def test_a_file_names_the_text_and_the_header(polyopt, demo, tmp_path, name):
-    assert polyopt("compile", "demo.py:matmul", "-o", name).code == 0
+    assert polyopt("compile", "demo.py:matmul", *SOURCE, "-o", name).code == 0
     made = sorted(path.name for path in (tmp_path / "made").iterdir())
     assert made == ["one.c", "one.certificate.json", "one.h", "one.schedule.txt"]
 
 
 @pytest.mark.parametrize("name", ["out.cu", "out.so", "out.json", "sub/out.H"])
 def test_a_name_of_another_kind_of_file(polyopt, demo, tmp_path, name):
-    outcome = polyopt("compile", "demo.py:matmul", "-o", name)
+    outcome = polyopt("compile", "demo.py:matmul", *SOURCE, "-o", name)
     assert outcome.code == 2
     assert f"error[PO0614]: `{name}` is a name of a file that is not written" in outcome.err
     assert not (tmp_path / name).exists()
-    assert polyopt("compile", "demo.py:matmul", "-o", f"{name}/").code == 0
+    assert polyopt("compile", "demo.py:matmul", *SOURCE, "-o", f"{name}/").code == 0
     assert (tmp_path / name / "matmul.c").is_file()
-    assert polyopt("compile", "demo.py:matmul", "-o", name).code == 0
+    assert polyopt("compile", "demo.py:matmul", *SOURCE, "-o", name).code == 0
 
 
 def test_a_directory_that_cannot_be_written(polyopt, demo, write):
     write("taken", "a file")
-    outcome = polyopt("compile", "demo.py:matmul", "-o", "taken")
+    outcome = polyopt("compile", "demo.py:matmul", *SOURCE, "-o", "taken")
     assert outcome.code == 2
     assert outcome.err.endswith(
         "error[PO0614]: `taken` cannot be written: File exists\n"
@@ -307,7 +310,7 @@ def test_a_mismatch_exits_with_4(polyopt, demo, monkeypatch):
         "compare",
         lambda name, got, want, bound: original(name, got, want * (1 + 1e-15), bound),
     )
-    outcome = polyopt("run", "demo.py:matmul", "--sizes", "C=2x2,A=2x2,B=2x2", "--check")
+    outcome = polyopt("run", "demo.py:matmul", *SOURCE, "--sizes", "C=2x2,A=2x2,B=2x2", "--check")
     assert outcome.code == 4
     assert outcome.err.startswith(
         "error[PO0617]: `C` differs from the Python function's result\n   = note: C["
