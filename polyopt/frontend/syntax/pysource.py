@@ -127,10 +127,9 @@ def _parse(func: types.FunctionType, recording: Recording) -> PyFunction:
     if not isinstance(tree, ast.FunctionDef):
         refuse("PO0102", f"`{name}` is not defined by a plain `def`", None, "define it with `def`")
     lines = tuple(line.rstrip("\r\n") for line in text.lines)
-    file = inspect.getsourcefile(func.__code__) or text.file
     signature = inspect.signature(func, follow_wrapped=False)
     return PyFunction(
-        name, tree, file, text.first, lines, recording.scope(func), signature,
+        name, tree, text.file, text.first, lines, recording.scope(func), signature,
         annotations_of(func), func, Liveness(), frozenset(),
     )  # fmt: skip
 
