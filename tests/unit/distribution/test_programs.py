@@ -22,7 +22,7 @@ RANKS = (1, 2, 3, 4)
 def kernels(name: str) -> tuple[Any, Any]:
     case = CASES[name]
     on_ranks = po.kernel(case.function, mesh=po.mesh(4), shard=case.shard, threads=1)
-    return on_ranks, po.kernel(case.function, threads=1)
+    return on_ranks, po.kernel(case.function, threads=1, schedule="source")
 
 
 def assert_equal(case: Case, found: Any, wanted: Any) -> None:

@@ -120,8 +120,15 @@ def test_contractions_with_different_rows_have_no_versions():
 
 
 @pytest.mark.toolchain
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("form", ["A @ B", "A.T @ B", "A @ B.T"])
+@pytest.mark.parametrize(
+    ("form", "dtype"),
+    [
+        ("A @ B", np.float64),
+        ("A @ B", np.float32),
+        ("A.T @ B", np.float64),
+        ("A @ B.T", np.float32),
+    ],
+)
 def test_sizes_on_both_sides(form, dtype):
     name = f"product_{form.count('A.T')}{form.count('B.T')}"
     source = {"A @ B": _plain, "A.T @ B": _left, "A @ B.T": _right}[form]

@@ -455,7 +455,7 @@ def test_every_length(dtype):
 
     kernel = po.kernel(fp="reassociate", schedule="online(S1, 4, 16)", budget=300)(rows)
     rng = np.random.default_rng(1)
-    for length in (*range(1, 71), 257):
+    for length in (*range(1, 35), 63, 64, 65, 257):  # the last strip of 16 has each length twice
         x = (rng.normal(size=(5, length)) * 20).astype(dtype)
         v = rng.normal(size=(length, 2)).astype(dtype)
         (compared,) = kernel.compile(x, v).compare(x, v)
