@@ -13,7 +13,7 @@ help:
 	@echo "make demo    compile gemm and jacobi-2d at LARGE, check against NumPy, print times"
 	@echo "make demo-mpi  jacobi-2d on two ranks of MPI: the exchange that is derived, the speed"
 	@echo "make train   train the models in examples/, compare each step with NumPy, print times"
-	@echo "make test    run the tests; of tests with very many cases, a thirtieth of these"
+	@echo "make test    run the tests; of tests with very many cases, one in 31"
 	@echo "make test-all  run all of them"
 	@echo "make coverage  lines and branches that a twelfth of the tests runs, within 15 minutes"
 	@echo "make nightly  every goal of docs/reliability.md at its nightly number; resumes"

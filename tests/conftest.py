@@ -24,8 +24,8 @@ from tests.machines import NARROW
 from tests.pure import is_pure, nothing_outside
 
 GOLDEN = Path(__file__).parent / "golden"
-SHARE = 30
-"""Of a matrix of tests `--share` runs one in so many."""
+SHARE = 31
+"""Of a matrix of tests `--share` runs one in so many: a prime, to meet all modes and types."""
 MINUTES = 45
 """When so many are over, `--share` begins no further test of a matrix."""
 PAUSES = (1.0, 5.0, 20.0)
@@ -56,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "gpu: needs a CUDA device",
         "machine: depends on the processor, a device or programs beside the C compiler",
         "pure: nothing but Python and gcc can change what it finds (set by tests/pure.py)",
-        "matrix: one of very many cases of the same kind; with --share some of them run",
+        "matrix: one of many cases of the same kind; with --share every Nth runs, matrix(N)",
     ):
         config.addinivalue_line("markers", marker)
 
@@ -123,19 +123,27 @@ def is_drawn(item: pytest.Item, count: int) -> bool:
 def shared_out(items: list[pytest.Item]) -> dict[pytest.Item, None]:
     """Return the tests that are no case of a matrix, and of each matrix every `SHARE`th case.
 
-    Which one is the first differs between matrices, so that together they meet every workload.
+    `matrix(N)` asks for every `N`th.  One case is chosen at least.  Which one is the first differs
+    between matrices, so that together they meet every workload.
     """
+    cases = Counter(name_of_test(item) for item in items)
     seen: Counter[str] = Counter()
     chosen: dict[pytest.Item, None] = {}
     for item in items:
-        if is_of_a_matrix(item):
-            matrix = item.nodeid.partition("[")[0]
+        mark = item.get_closest_marker("matrix")
+        if mark is not None:
+            matrix = name_of_test(item)
             number = seen[matrix] + zlib.crc32(matrix.encode())
             seen[matrix] += 1
-            if number % SHARE:
+            if number % min(*(mark.args or (SHARE,)), cases[matrix]):
                 continue
         chosen[item] = None
     return chosen
+
+
+def name_of_test(item: pytest.Item) -> str:
+    """Return the identifier of a test without its case."""
+    return item.nodeid.partition("[")[0]
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -45,6 +45,7 @@ def broken(case: NumpyCase, seed: int) -> KeptCase | None:
     return KeptCase(case.arrays, case.scalars, text, case.exact, case.signed)
 
 
+@pytest.mark.matrix(2)
 @pytest.mark.usefixtures("narrow_machine")
 @pytest.mark.parametrize("first", range(0, 300, 30))
 def test_no_tracebacks(first: int, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ ACCEPTED = [p for p in PROGRAMS if not p.refused]
 REFUSED = [p for p in PROGRAMS if p.refused]
 
 
+@pytest.mark.matrix(3)
 @pytest.mark.toolchain
 @pytest.mark.parametrize("program", ACCEPTED, ids=lambda p: p.name)
 def test_runs_as_python_does(program: Ported) -> None:

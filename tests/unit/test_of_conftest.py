@@ -64,6 +64,18 @@ def test_the_option_leaves_out_the_others() -> None:
     assert len(chosen) + len(left) == COUNT
 
 
+@pytest.mark.parametrize(("args", "cases", "count"), [((), 400, 13), ((4,), 400, 100), ((), 7, 1)])
+def test_a_share_of_a_matrix_runs_and_at_least_one_case(
+    args: tuple[int, ...], cases: int, count: int
+) -> None:
+    mark = SimpleNamespace(args=args)
+    matrix = [Item(nodeid=f"a.py::b[{n}]", get_closest_marker=lambda _: mark) for n in range(cases)]
+    others = items()
+    chosen = conftest.shared_out([*matrix, *others])  # type: ignore[list-item]
+    assert set(others) <= set(chosen)
+    assert len(chosen) - len(others) in (count, count + 1)
+
+
 FAILS = """#!/bin/sh
 echo >> "{starts}"
 if [ ! -e "{once}" ]; then

@@ -98,6 +98,7 @@ def test_copies_without_swizzles_conflict_and_take_more_room(
     assert "pool" in emit_cuda(loops).text
 
 
+@pytest.mark.matrix(2)
 @pytest.mark.toolchain
 @pytest.mark.parametrize("function", [halves, transposed, singles])
 @pytest.mark.parametrize("sizes", [(1, 1, 1), (33, 70, 129), (2, 0, 3)])

@@ -41,6 +41,7 @@ FORMULAS = {
 }
 
 
+@pytest.mark.matrix(2)
 @pytest.mark.toolchain
 @pytest.mark.parametrize("name", FORMULAS)
 def test_the_ranks_send_what_the_formula_says(name: str) -> None:

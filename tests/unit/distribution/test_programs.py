@@ -48,6 +48,7 @@ def strange_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(np, "empty", filled)
 
 
+@pytest.mark.matrix(2)
 @pytest.mark.usefixtures("strange_memory")
 @pytest.mark.parametrize("name", CASES)
 def test_ranks_have_the_results_of_one_process(name: str) -> None:

@@ -301,6 +301,7 @@ def arguments_of(program, rows, steps):
     return found
 
 
+@pytest.mark.matrix(3)
 @pytest.mark.toolchain
 @pytest.mark.parametrize("program", [*PROGRAMS, tridiagonal])
 def test_register_transposes_keep_the_bits(program):

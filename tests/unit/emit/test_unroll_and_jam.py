@@ -150,6 +150,7 @@ def test_faults_are_refuted(fault):
     assert not certify(program, _changed_loop(grouped, fault)).is_proven
 
 
+@pytest.mark.matrix(3)
 @pytest.mark.toolchain
 @pytest.mark.parametrize("func", [box, weighted])
 @pytest.mark.parametrize("shape", [(0, 4), (3, 40), (6, 67), (17, 131), (4, 3)])

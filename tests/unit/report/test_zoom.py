@@ -25,6 +25,7 @@ def stages_of(function, language="c"):
     return compile_stages(function, infer_types(function), options, MACHINE), options
 
 
+@pytest.mark.matrix(3)
 @pytest.mark.parametrize("function", ALL, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("language", ["c", "cuda", "opencl"])
 def test_notes_leave_the_text_as_it_is(function, language):

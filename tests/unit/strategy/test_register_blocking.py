@@ -120,6 +120,7 @@ def test_one_unit_is_busy_with_fewer_rows():
     assert held_tile(PARTS) == RegisterTile(2, 2)
 
 
+@pytest.mark.matrix(3)
 @pytest.mark.parametrize("machine", [PAIRS, PARTS], ids=["pairs", "parts"])
 @pytest.mark.parametrize("name", CASES)
 def test_rows_that_share_columns_hold_pairs_of_vectors(name, machine):

@@ -88,6 +88,7 @@ def test_loops_keep_independent_elements():
     assert text.count("parallelize") >= 2
 
 
+@pytest.mark.matrix(3)
 @pytest.mark.toolchain
 @pytest.mark.parametrize("fp", ["strict", "reassociate"])
 @pytest.mark.parametrize("threads", [1, 2])

@@ -491,6 +491,7 @@ def test_special_rows(function):
         assert np.allclose(ours, theirs, rtol=1e-12, equal_nan=True), name
 
 
+@pytest.mark.matrix(3)
 @pytest.mark.parametrize("function", ROWS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("length", [1, 2, 7, 70])
 @pytest.mark.parametrize("rows", [0, 1, 7])
