@@ -24,7 +24,7 @@ from tests.hostile.verdicts import Outcome
 from tests.properties.batch import apart
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.py"))
-FIRST, COUNT, IN_C = 1_000_000, 300, 20
+FIRST, COUNT, IN_C = 1_000_000, 150, 20
 RARE = (2_000_971,)
 """Seeds of programs with productions that one of a thousand has."""
 

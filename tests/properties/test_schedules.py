@@ -20,6 +20,7 @@ from tests.properties.spec import build_scop
 COUNT = int(os.environ.get("POLYOPT_RANDOM_COUNT", "25"))
 
 
+@pytest.mark.matrix(2)
 @pytest.mark.parametrize("seed", range(COUNT))
 def test_interpreted(seed: int) -> None:
     check_spec(random_spec(Random(seed)), seed)
