@@ -259,7 +259,10 @@ def function_name(unit: Unit, function: Node) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An arithmetic type as an element type; `is_index` for integers that stay affine."""
+    """An arithmetic type as an element type; `is_index` for integers that stay affine.
+
+    These are Python's integers; `dtype` is the type that C gives them.
+    """
 
     dtype: DType
     is_index: bool = False
@@ -270,13 +273,43 @@ class Number:
         return self.dtype.is_float
 
     @property
+    def is_integer(self) -> bool:
+        """Whether it is an integer type, `_Bool` aside."""
+        return self.dtype.is_integer
+
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether its arithmetic wraps."""
+        return self.dtype.value.startswith("u")
+
+    @property
     def numpy(self) -> str:
         """The name of the type in NumPy."""
         return self.dtype.spelled
 
+    @property
+    def bits(self) -> int:
+        """How many bits hold its values."""
+        return 1 if self.dtype is DType.BOOL else self.dtype.size * 8
+
+    def holds(self, other: Number) -> bool:
+        """Tell whether an integer type has all values of another one."""
+        if other.is_unsigned == self.is_unsigned:
+            return self.bits >= other.bits
+        return other.is_unsigned and self.bits > other.bits
+
+    def wrapped(self, value: int) -> int:
+        """Return an integer as a conversion to this integer type gives it."""
+        if self.dtype is DType.BOOL:
+            return int(value != 0)
+        value &= (1 << self.bits) - 1
+        is_negative = not self.is_unsigned and value >> (self.bits - 1)
+        return value - (1 << self.bits) if is_negative else value
+
 
 INDEX = Number(DType.INT64, is_index=True)
 INT = Number(DType.INT32)
+LONG = Number(DType.INT64)
 FLOAT = Number(DType.FLOAT32)
 DOUBLE = Number(DType.FLOAT64)
 
@@ -311,9 +344,9 @@ def number_of(words: list[str]) -> Number | None:
 
 def promoted(kind: Number) -> Number:
     """Return the type after the integer promotions."""
-    if kind.is_index or kind.is_float or _bits(kind) >= 32:
+    if kind.is_float or kind.bits >= 32:
         return kind
-    return INT
+    return Number(DType.INT32, kind.is_index)
 
 
 def common(left: Number, right: Number) -> Number:
@@ -321,15 +354,6 @@ def common(left: Number, right: Number) -> Number:
     left, right = promoted(left), promoted(right)
     if left.is_float or right.is_float:
         floats = [kind for kind in (left, right) if kind.is_float]
-        return max(floats, key=_bits)
-    if left.is_index and right.is_index:
-        return INDEX
-    if left.is_index or right.is_index:
-        return right if left.is_index else left
-    if _bits(left) != _bits(right):
-        return max(left, right, key=_bits)
-    return right if right.dtype.value.startswith("u") else left
-
-
-def _bits(kind: Number) -> int:
-    return kind.dtype.size * 8 if kind.dtype is not DType.BOOL else 1
+        return max(floats, key=lambda kind: kind.bits)
+    wide = max(left, right, key=lambda kind: (kind.bits, kind.is_unsigned))
+    return Number(wide.dtype, left.is_index and right.is_index)

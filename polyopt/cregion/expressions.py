@@ -8,17 +8,14 @@ Refuses: what has side effects inside of expressions, and other constructs (PO01
 from __future__ import annotations
 
 import keyword
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from polyopt.cregion.declarations import (
     DOUBLE,
     FLOAT,
-    INDEX,
     INT,
+    LONG,
     Declared,
     Number,
     Scope,
@@ -26,8 +23,9 @@ from polyopt.cregion.declarations import (
     promoted,
 )
 from polyopt.cregion.linearized import Unfolded
-from polyopt.cregion.syntax import Unit, field, is_word
-from polyopt.dataclass import dataclass
+from polyopt.cregion.literals import Literal, character_literal, number_literal
+from polyopt.cregion.syntax import Unit, field, is_word, walk
+from polyopt.dataclass import dataclass, replace
 from polyopt.frontend.python.c_math import FUNCTIONS
 from polyopt.ir.types import DType
 
@@ -72,12 +70,12 @@ _CALLED = {
     },
 }
 """How many arguments a function of `math.h` has, its name in Python's text, and their type."""
+_ABSOLUTE = {"abs": INT, "labs": LONG, "llabs": LONG}
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _RESERVED = frozenset(
     {*keyword.kwlist, "np", "range", "int", "float", "abs", "min", "max", "len", "print", "match"}
     | FUNCTIONS.keys()
 )
-_SUFFIX = re.compile(r"[fFlLuU]+$")
 
 
 def python_name(name: str) -> str:
@@ -88,8 +86,9 @@ def python_name(name: str) -> str:
 class Expressions:
     """Reads expressions; `names` are the declarations inside the region.
 
-    `affine`: integers that are Python's; `counters` of loops, `running` those of the loops around.
-    `used` are the declarations from outside, `unfolded` arrays with more dimensions than in C.
+    `affine`: integers that are Python's; `counters` of loops, `running` those of the loops around,
+    `not_negative` those that count from 0 or more.  `used` are the declarations from outside,
+    `unfolded` arrays with more dimensions than in C.
     """
 
     def __init__(
@@ -102,6 +101,7 @@ class Expressions:
         self.unit, self.scope, self.names, self.counters = unit, scope, names, counters
         self.affine: set[str] = set()
         self.running: list[str] = []
+        self.not_negative: set[str] = set()
         self.is_position = False
         self.used: dict[str, Declared] = {}
         self.unfolded: dict[str, Unfolded] = {}
@@ -125,6 +125,12 @@ class Expressions:
 
     def test(self, node: Node) -> str:
         """Return an expression as a condition."""
+        before, self.is_position = self.is_position, False
+        text = self._test(node)
+        self.is_position = before
+        return text
+
+    def _test(self, node: Node) -> str:
         while node.type == "parenthesized_expression":
             node = _inner(node)
         if node.type == "call_expression":
@@ -162,10 +168,13 @@ class Expressions:
             if value.literal is not None and to == DOUBLE:
                 return f"{value.literal}.0"
             return f"{to.numpy}({value.text})"
-        if own.is_index and to.dtype in (DType.INT32, DType.INT64) and not to.is_index:
-            return f"{to.numpy}({value.text})"
+        if value.literal is not None:
+            wrapped = str(to.wrapped(value.literal))
+            return wrapped if to.is_index else f"{to.numpy}({wrapped})"
         if to.is_index:
             return f"int({value.text})" if own.is_float else value.text
+        if own.is_index and not to.holds(own) and not self.is_position:
+            return f"{to.numpy}({LONG.numpy}({value.text}))"  # wraps, as Python's integers do not
         return f"{to.numpy}({value.text})"
 
     def place(self, node: Node) -> tuple[str, Number] | None:
@@ -218,7 +227,7 @@ class Expressions:
             case "true" | "false":
                 return Value(node.type.capitalize(), Number(DType.BOOL), is_test=True)
             case "char_literal":
-                return Value(str(ord(self.unit.source(node)[1])), INT)
+                return self._of_literal(character_literal(self.unit.source(node)), node)
             case "identifier":
                 return self._name(node)
             case "subscript_expression":
@@ -236,7 +245,10 @@ class Expressions:
             case "cast_expression":
                 to = self.scope.number_named(field(node, "type"))
                 if to is not None:
-                    return Value(self.converted(self.read(field(node, "value")), to), to)
+                    value = self.read(field(node, "value"))
+                    if value.number.is_index and to.is_integer and to.holds(value.number):
+                        to = replace(to, is_index=True)
+                    return Value(self.converted(value, to), to)
             case "call_expression":
                 return self._call(node)
             case _:
@@ -252,22 +264,23 @@ class Expressions:
         self.unit.refuse("PO0190", f"{what} is not supported in a region", node, hint)
 
     def _literal(self, node: Node) -> Value:
-        text = self.unit.source(node).replace("'", "")
-        is_hex = text[:2].lower() == "0x"
-        is_real = ("p" in text.lower()) if is_hex else bool(re.search(r"[.eE]", text))
-        if not is_real:
-            digits = re.sub(r"[lLuU]+$", "", text)
-            octal = len(digits) > 1 and digits[0] == "0" and digits.isdigit()
-            value = int(digits, 8) if octal else int(digits, 0)
-            return Value(str(value), INDEX, literal=value)
-        narrow = text[-1] in "fF"
-        digits = _SUFFIX.sub("", text)
-        if is_hex:
-            number = float.fromhex(digits)
-            return Value(repr(number), FLOAT if narrow else DOUBLE)
-        if narrow:
-            return Value(f"np.float32({float(np.float32(digits))!r})", FLOAT)
-        return Value(repr(float(digits)), DOUBLE)
+        text = self.unit.source(node)
+        if text[0] not in "+-":  # a sign that the parser takes for a part of the number
+            return self._number(text, node)
+        return self._signed(text[0], self._number(text[1:], node))
+
+    def _number(self, text: str, node: Node) -> Value:
+        value = self._of_literal(number_literal(text), node)
+        if not value.number.is_unsigned or self.is_position:
+            return value
+        kind = replace(value.number, is_index=False)
+        return Value(f"{kind.numpy}({value.text})", kind, literal=value.literal)
+
+    def _of_literal(self, literal: Literal | str, node: Node) -> Value:
+        if isinstance(literal, str):
+            message = f"`{self.unit.source(node)}` {literal}"
+            self.unit.refuse("PO0190", message, node, "write a number that `double` or `long` has")
+        return Value(literal.text, literal.number, literal=literal.value)
 
     def _name(self, node: Node) -> Value:
         name = self.unit.source(node)
@@ -280,9 +293,12 @@ class Expressions:
             self.unit.refuse("PO0194", message, node, "use another variable, set in the loop")
         if name not in self.affine:
             return Value(python_name(name), declared.number)
-        if declared.number.dtype.value.startswith("u") and not self.is_position:
-            return Value(f"{declared.number.numpy}({python_name(name)})", declared.number)
-        return Value(python_name(name), INDEX)
+        if declared.number.is_unsigned and not self.is_position:
+            text = python_name(name)
+            if name in self.names and name not in self.counters:  # may be below 0, in Python
+                text = f"{LONG.numpy}({text})"
+            return Value(f"{declared.number.numpy}({text})", declared.number)
+        return Value(python_name(name), replace(declared.number, is_index=True))
 
     def _pointed(self, node: Node) -> Value:
         argument = field(node, "argument")
@@ -305,13 +321,18 @@ class Expressions:
         argument = field(node, "argument")
         if operator == "!":
             return Value(f"(not {self.test(argument)})", INT, is_test=True)
-        value = self.number(argument)
+        return self._signed(operator, self.number(argument))
+
+    def _signed(self, operator: str, value: Value) -> Value:
+        """Return the value of an arithmetic operator with one operand."""
         kind = promoted(value.number)
         text = self.converted(value, kind)
         if operator == "+":
             return Value(text, kind, literal=value.literal)
-        literal = None if value.literal is None else -value.literal
-        return Value(f"({operator}{text})", kind, literal=literal if operator == "-" else None)
+        literal = None
+        if value.literal is not None and operator == "-" and not kind.is_unsigned:
+            literal = -value.literal
+        return Value(f"({operator}{text})", kind, literal=literal)
 
     def _binary(self, node: Node) -> Value:
         operator = self.unit.source(field(node, "operator"))
@@ -319,30 +340,87 @@ class Expressions:
         if operator in ("&&", "||"):
             word = "and" if operator == "&&" else "or"
             return Value(f"({self.test(left)} {word} {self.test(right)})", INT, is_test=True)
-        if operator in _COMPARISONS and {left.type, right.type} <= {"identifier", "number_literal"}:
-            before, self.is_position = self.is_position, True  # nothing that could wrap
-            one, two = self.number(left), self.number(right)
-            self.is_position = before
-            return self.combined(operator, one, two, node)
-        return self.combined(operator, self.number(left), self.number(right), node)
+        if operator in _COMPARISONS:
+            return self._comparison(operator, left, right)
+        one, two = self.number(left), self.number(right)
+        if operator == "%" and self.is_position and self._may_wrap(left):
+            one, two = self._exact(left), self._exact(right)
+        return self.combined(operator, one, two, node)
+
+    def _exact(self, node: Node) -> Value:
+        """Return a number in the type that C computes it in, also in subscripts and bounds."""
+        before, self.is_position = self.is_position, False
+        value = self.number(node)
+        self.is_position = before
+        return value
+
+    def _comparison(self, operator: str, left: Node, right: Node) -> Value:
+        """Return a comparison; of Python's integers, where these are what C compares."""
+        one, two = self._exact(left), self._exact(right)
+        kind = common(one.number, two.number)
+        if {left.type, right.type} <= {"identifier", "number_literal"} and not kind.is_float:
+            is_same = all(
+                not kind.is_unsigned or (self.is_not_negative(node) and not self._may_wrap(node))
+                for node in (left, right)
+            )
+            if is_same:
+                before, self.is_position = self.is_position, True
+                one, two = self.number(left), self.number(right)
+                self.is_position = before
+                kind = common(one.number, two.number)
+        texts = f"{self.converted(one, kind)} {operator} {self.converted(two, kind)}"
+        return Value(f"({texts})", INT, is_test=True)
+
+    def is_not_negative(self, node: Node) -> bool:
+        """Tell whether an integer is 0 or more by its form."""
+        match node.type:
+            case "number_literal":
+                return self.unit.source(node)[0] != "-"
+            case "parenthesized_expression":
+                return self.is_not_negative(_inner(node))
+            case "identifier" if self.unit.source(node) in self.not_negative:
+                return True
+            case "binary_expression" if self.unit.source(field(node, "operator")) in "+*/%":
+                return all(self.is_not_negative(field(node, side)) for side in ("left", "right"))
+            case _:
+                return self._exact(node).number.is_unsigned
+
+    def _may_wrap(self, node: Node) -> bool:
+        """Tell whether an unsigned number may be below 0 where it is one of Python's."""
+        return any(
+            (
+                part.type in ("binary_expression", "unary_expression")
+                and self.unit.source(field(part, "operator")) in "-~"
+            )
+            or (
+                part.type == "identifier"
+                and self.unit.source(part) in self.names.keys() - self.counters
+            )
+            for part in walk(node)
+        )
 
     def combined(self, operator: str, left: Value, right: Value, node: Node) -> Value:
         """Return `left operator right` after the usual conversions."""
         kind = common(left.number, right.number)
         if operator in ("<<", ">>"):
             kind = promoted(left.number)
+            if left.literal is not None or right.literal is None or not right.number.is_index:
+                kind = replace(kind, is_index=kind.is_index and self.is_position)
         one, two = self.converted(left, kind), self.converted(right, kind)
-        if operator in _COMPARISONS:
-            return Value(f"({one} {operator} {two})", INT, is_test=True)
         if operator in ("/", "%") and not kind.is_float:
-            return Value(self._truncated(operator, one, two, right), kind)
+            return Value(self._truncated(operator, one, two, right, kind), kind)
         if operator in ("%", "&", "|", "^", "<<", ">>") and kind.is_float:
             self.unit.refuse("PO0190", f"`{operator}` of floating-point numbers", node)
         return Value(f"({one} {operator} {two})", kind)
 
-    def _truncated(self, operator: str, one: str, two: str, right: Value) -> str:
+    def _truncated(self, operator: str, one: str, two: str, right: Value, kind: Number) -> str:
         """Return a quotient or remainder of integers as C rounds it, towards zero."""
         python = "//" if operator == "/" else "%"
+        if kind.is_unsigned:
+            return f"({one} {python} {two})"
+        if not kind.is_index:
+            rest = f"np.fmod({one}, {two})"
+            return rest if operator == "%" else f"(({one} - {rest}) // {two})"
         if right.literal is not None and right.literal > 0:
             return f"({one} {python} {two} if {one} >= 0 else -(-{one} {python} {two}))"
         if operator == "/":
@@ -356,10 +434,10 @@ class Expressions:
             self.number(field(node, "alternative")),
         )
         kind = common(then.number, otherwise.number)
-        if kind.is_index:
+        if kind.is_index and not (kind.is_unsigned and self._may_wrap(node)):
             found = self._extremum(condition, then.text, otherwise.text)
             if found is not None:
-                return Value(found, INDEX)
+                return Value(found, kind)
         one, two = self.converted(then, kind), self.converted(otherwise, kind)
         return Value(f"({one} if {self.test(condition)} else {two})", kind)
 
@@ -392,9 +470,12 @@ class Expressions:
         if name in _TESTS:
             hint = f"write `{name}(...) ? 1 : 0`"
             self.unit.refuse("PO0190", f"C leaves open which number `{name}` is", node, hint)
-        if name in ("abs", "labs") and len(arguments) == 1:
-            value = self.integer(arguments[0])
-            return Value(f"abs({value.text})", promoted(value.number))
+        if name in _ABSOLUTE and len(arguments) == 1:
+            self.integer(arguments[0])
+            value, kind = self.number(arguments[0]), _ABSOLUTE[name]
+            if value.number.is_index and kind.holds(value.number):
+                kind = replace(kind, is_index=True)
+            return Value(f"abs({self.converted(value, kind)})", kind)
         hint = "call functions of math.h, or write the function's body into the region"
         counted = f"`{name}` with {len(arguments)} arguments, not {arity}"
         message = f"`{name}` is a function without a known meaning" if arity < 0 else counted

@@ -17,6 +17,7 @@ from polyopt.cregion.statements import Line, Statements
 from polyopt.cregion.syntax import Unit, field, is_inside
 from polyopt.cregion.variables import INTEGERS, Variables
 from polyopt.dataclass import dataclass
+from polyopt.ir.types import DType
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -95,10 +96,9 @@ class _Translator:
             if not is_integer or declared.value is None or name in self.variables.counters:
                 continue
             self.read.running[:] = self.variables.counters
-            if (
-                name not in self.variables.assigned
-                and self.read.number(declared.value).number.is_index
-            ):
+            value = self.read.number(declared.value)
+            is_kept = value.literal is not None or declared.number.bits >= value.number.bits
+            if name not in self.variables.assigned and value.number.is_index and is_kept:
                 self.read.affine.add(name)
         self.read.running.clear()
         self.read.used.clear()
@@ -140,7 +140,7 @@ class _Translator:
                 arguments.append(Argument(f"{mine}_before", declared.number, name))
                 self.head.append(f"{mine} = {mine}_before")
             if variables.after(name) or variables.is_global(declared):
-                passed, one = f"&{name}", ("1",)
+                passed, one = f"({declared.number.dtype.ctype} *)&{name}", ("1",)
                 last = Argument(f"{mine}_after", declared.number, passed, one, one, is_result=True)
                 arguments.append(last)
                 tail.append(f"{mine}_after[0] = {mine}")
@@ -151,7 +151,7 @@ class _Translator:
         lines += body or [("    pass", region.begin)]
         lines += [(f"    {line}", region.end) for line in tail]
         texts, nodes = (tuple(part) for part in zip(*lines, strict=True))
-        passed_names = {a.passed.removeprefix("&") for a in arguments} | {*self.sizes.values()}
+        passed_names = {a.passed.rpartition("&")[2] for a in arguments} | {*self.sizes.values()}
         unused = tuple(n for n, d in used.items() if not d.is_array and n not in passed_names)
         fixed += self._macros_used()
         narrow = frozenset(
@@ -233,4 +233,6 @@ def _is_of_type(declared: Declared) -> str:
     element = f"{declared.name}{'[0]' * len(declared.extents)}"
     if declared.number.is_float:
         return f"_Generic({element}, {declared.number.dtype.ctype}: 1, default: 0)"
+    if declared.number.dtype is DType.INT8:
+        return f"_Generic({element}, signed char: 1, char: (char)-1 < 0, default: 0)"
     return f"sizeof {element} == {declared.number.dtype.size}"

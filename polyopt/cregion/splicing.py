@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 from polyopt.cregion.compiling import Compiled
 from polyopt.cregion.syntax import Unit
+from polyopt.ir.source import Argument, ArrayArg
+from polyopt.ir.types import DType
 
 _HEAD = """\
 #if defined(__GNUC__) && !defined(__clang__)
@@ -37,6 +39,8 @@ static inline void polyopt_done(int status)
     }
 }
 """
+_BARRIER = '__asm__ volatile("" ::: "memory");'
+"""What orders accesses: `long long` may be another type than `int64_t`, which the call accesses."""
 
 
 def spliced(unit: Unit, text: str, regions: Sequence[Compiled]) -> str:
@@ -65,17 +69,24 @@ def spliced(unit: Unit, text: str, regions: Sequence[Compiled]) -> str:
 def _statement(compiled: Compiled, written: list[str], indent: str) -> list[str]:
     """Return the statement in a region's place: the call, or else the region as it is written."""
     message = "polyopt read other types or macros"
-    call = f"polyopt_done({compiled.call});"
+    calls = [f"polyopt_done({compiled.call});"]
+    if any(_is_wide(argument) for argument in compiled.program.signature.arguments):
+        calls = [_BARRIER, *calls, _BARRIER]
     unused = [" ".join(f"(void){name};" for name in compiled.unused)] if compiled.unused else []
     asserts = [f'_Static_assert({one}, "{message}");' for one in compiled.fixed]
     first = [*asserts, *unused]
     if compiled.fits:
-        choice = [f"if ({compiled.fits})", f"  {call}", "else {"]
-        body = [f"{indent}  {line}" for line in (*first, *choice)]
+        opens, closes = ("", "") if len(calls) == 1 else (" {", "} ")
+        choice = [f"if ({compiled.fits}){opens}", *(f"  {call}" for call in calls)]
+        body = [f"{indent}  {line}" for line in (*first, *choice, f"{closes}else {{")]
         body += [*written, f"{indent}  }}"]
     else:
-        body = [f"{indent}  {line}" for line in (*first, call)]
+        body = [f"{indent}  {line}" for line in (*first, *calls)]
     return [f"{indent}{{", *body, f"{indent}}}"]
+
+
+def _is_wide(argument: Argument) -> bool:
+    return isinstance(argument, ArrayArg) and argument.dtype in (DType.INT64, DType.UINT64)
 
 
 def _indent(lines: list[str]) -> str:

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
-from polyopt.cregion.declarations import INDEX, Number
+from polyopt.cregion.declarations import INT, Number, common, promoted
 from polyopt.cregion.expressions import Expressions, Value, python_name
 from polyopt.cregion.syntax import Unit, field, is_word, walk
 from polyopt.cregion.variables import Variables
+from polyopt.dataclass import replace
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -90,7 +91,10 @@ class Statements:
         for declared in self.scope.declared_in(node):
             name = python_name(declared.name)
             if declared.is_array:
-                if declared.value is not None or None in declared.extents:
+                if None in declared.extents:
+                    hint = "subscript the array that it points into, or set it before the region"
+                    self.unit.refuse("PO0190", f"`{name}` is a pointer of the region", node, hint)
+                if declared.value is not None:
                     hint = "set the elements by statements"
                     self.unit.refuse("PO0190", f"`{name}` has an initializer", node, hint)
                 shape = ", ".join(
@@ -104,7 +108,7 @@ class Statements:
 
     def _assign(self, name: str, number: Number, value: Value, depth: int, node: Node) -> None:
         if name in self.read.affine:
-            number = INDEX
+            number = replace(number, is_index=True)
         text = self.read.converted(value, number)
         if number.is_float and not text.startswith("np."):
             text = f"{number.numpy}({text})"  # a number of Python's would follow other rules
@@ -116,7 +120,7 @@ class Statements:
                 self._assignment(node, depth)
             case "update_expression":
                 operator = self.unit.source(field(node, "operator"))
-                one = Value("1", INDEX, literal=1)
+                one = Value("1", replace(INT, is_index=True), literal=1)
                 self._update(field(node, "argument"), operator[0], one, depth, node)
             case "comma_expression":
                 for child in node.children:
@@ -204,11 +208,14 @@ class Counting:
 
     def range(self, node: Node, name: str) -> str:
         """Return the range that the loop counts `name` through."""
-        lower, step = self._first(node, name), self._step(node, name)
-        last = self._last(node, name, step)
-        return f"range({lower}, {last}{'' if step == 1 else f', {step}'})"
+        start, step = self._first(node, name), self._step(node, name)
+        declared = self.read.declared(name, node)
+        lower = self.read.integer(start)
+        first = self.read.converted(lower, replace(declared.number, is_index=True))
+        last = self._last(node, name, start, step)
+        return f"range({first}, {last}{'' if step == 1 else f', {step}'})"
 
-    def _first(self, node: Node, name: str) -> str:
+    def _first(self, node: Node, name: str) -> Node:
         start = field(node, "initializer")
         values = [
             part
@@ -224,7 +231,7 @@ class Counting:
         declared = self.read.declared(name, start)
         if declared.is_array or declared.number.is_float:
             self._uncounted(start, f"counts `{name}`, which is no integer")
-        return self.read.integer(value).text
+        return value
 
     def _step(self, node: Node, name: str) -> int:
         update = node.child_by_field_name("update")
@@ -242,7 +249,7 @@ class Counting:
                     return sign * int(rest)
         self._uncounted(update or node, f"does not step `{name}` by a constant")
 
-    def _last(self, node: Node, name: str, step: int) -> str:
+    def _last(self, node: Node, name: str, start: Node, step: int) -> str:
         condition = node.child_by_field_name("condition")
         if condition is None or condition.type != "binary_expression":
             self._uncounted(condition or node, f"has no condition such as `{name} < n`")
@@ -260,10 +267,42 @@ class Counting:
         changed = words & (set(self.variables.assigned) | self._written(field(node, "body")))
         if changed:
             self._uncounted(condition, f"may change its bound: it sets `{sorted(changed)[0]}`")
+        self._settle_signs(condition, name, start if step > 0 else right, right, step)
         bound = self.read.integer(right).text
         if operator == "<=":
             return f"{bound} + 1"
         return f"{bound} - 1" if operator == ">=" else bound
+
+    def _settle_signs(
+        self, condition: Node, name: str, least: Node, bound: Node, step: int
+    ) -> None:
+        """Note whether the counter is 0 or more; refuse comparisons that read it as another number.
+
+        `least` is the smallest value.  C compares a negative number with an unsigned one as a
+        large number.
+        """
+        number = self.read.declared(name, condition).number
+        is_not_negative = number.is_unsigned or self.read.is_not_negative(least)
+        self.read.not_negative.discard(name)
+        if is_not_negative:
+            self.read.not_negative.add(name)
+        own, other = promoted(number), self.read.read(bound).number
+        is_unsigned = common(own, other).is_unsigned
+        if (
+            step < 0
+            and own.is_unsigned
+            and self.unit.source(bound).strip("()") == "0"
+            and ("=" in self.unit.source(field(condition, "operator")))
+        ):
+            self._uncounted(condition, f"never ends: `{name}` is unsigned, and never below 0")
+        if is_unsigned and not own.is_unsigned and not is_not_negative:
+            self._mixed(condition, name, "signed", "unsigned")
+        if is_unsigned and step < 0 and not self.read.is_not_negative(bound):
+            self._mixed(condition, name, "unsigned", "signed")
+
+    def _mixed(self, condition: Node, name: str, own: str, other: str) -> NoReturn:
+        message = f"the loop compares `{name}`, which is {own}, with a bound that is {other}"
+        self.unit.refuse("PO0193", message, condition, "cast one: C reads -1 as a large number")
 
     def _written(self, body: Node) -> set[str]:
         """Return the arrays that statements of `body` write."""
