@@ -17,10 +17,10 @@ from polyopt.frontend.arithmetic.narrowing import COMPARISONS, compared_in, dema
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import cheap, cheap_number, forced, settled
 from polyopt.frontend.values.merged_dimensions import common_groups, expanded, groups_of, restored
-from polyopt.frontend.values.promote import Operand, cast, dtypes_of
+from polyopt.frontend.values.promote import Operand, cast, dtypes_of, wrapped
 from polyopt.frontend.values.shapes import broadcast, is_repeated, stretched
 from polyopt.frontend.values.values import Index, Number, Operandish, Tensor, as_tensor, cost_of
-from polyopt.ir.expr import Expr, Iter
+from polyopt.ir.expr import Cast, Const, Expr, Iter, walk
 from polyopt.ir.types import DType
 
 Rule: TypeAlias = Callable[[tuple[Expr, ...], DType], Expr]
@@ -83,7 +83,9 @@ def combine(
     if all(isinstance(value, Number) for value in values):
         numbers = [cheap_number(b, v) if repeats else v for v in values if isinstance(v, Number)]
         parts = tuple(cast(n.expr, d, loc) for n, d in zip(numbers, inputs, strict=True))
-        return Number(rule(parts, output), False)
+        if all(number.weak for number in numbers):
+            return Number(rule(parts, output), False)
+        return Number(_computed(what, rule, parts, output), False)
     tensors = [as_tensor(value) for value in values]
     if repeats:
         tensors = [cheap(b, forced(b, tensor)) for tensor in tensors]
@@ -98,10 +100,43 @@ def combine(
 
     def at(index: Index) -> Expr:
         parts = tuple(cast(t.at(index), d, loc) for t, d in zip(ready, inputs, strict=True))
-        return rule(parts, output)
+        return _computed(what, rule, parts, output)
 
     probe = tuple(Iter(f"?{d}") for d in range(len(shape)))
     return Tensor(shape, output, at, cost=cost_of(at(probe)))
+
+
+def _computed(name: str, rule: Rule, parts: tuple[Expr, ...], output: DType) -> Expr:
+    """Return `rule` of the parts; of large integers in UINT64, which wraps as NumPy's int64 does.
+
+    Sizes and iterators are added and multiplied as numbers without bounds.
+    """
+    result = rule(parts, output)
+    if output is not DType.INT64 or name not in _WRAPPING or not _has_large(result):
+        return result
+    if isinstance(result, Const):
+        return Const(wrapped(int(result.value.real), output), output)
+    return Cast(rule(tuple(map(_modular, parts)), DType.UINT64), output)
+
+
+_WRAPPING = frozenset(
+    ("add", "subtract", "multiply", "negative", "positive", "power", "square", "left_shift")
+)
+_LARGE = 2**31
+
+
+def _has_large(expr: Expr) -> bool:
+    """Tell whether a constant is so large that a product with a size may not fit 64 bits."""
+    return any(
+        isinstance(part, Const) and part.dtype is DType.INT64 and abs(part.value) > _LARGE
+        for part in walk(expr)
+    )
+
+
+def _modular(part: Expr) -> Expr:
+    if isinstance(part, Const):
+        return Const(wrapped(int(part.value.real), DType.UINT64), DType.UINT64)
+    return Cast(part, DType.UINT64)
 
 
 def aligned(b: Builder, values: Sequence[Tensor], what: str, loc: Loc | None) -> tuple[Tensor, ...]:

@@ -24,7 +24,7 @@ from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import forced, is_stable, store, stored_number
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.merged_dimensions import like
-from polyopt.frontend.values.promote import cast, is_castable, real_dtype
+from polyopt.frontend.values.promote import cast, is_castable, real_dtype, wrapped
 from polyopt.frontend.values.values import Index, Known, Number, Tensor, Value, cost_of
 from polyopt.ir.expr import CompareOp, Const, Expr, Select, integer
 from polyopt.ir.types import DType
@@ -166,7 +166,7 @@ def astype(b: Builder, args: Arguments) -> Value:
         refuse("PO0144", f"{value.dtype} does not become {found} with casting {rule!r}", args.loc)
     if value.dtype.is_complex and not (found.is_complex or found is DType.BOOL):
         value = like(value, _real)
-    return converted(value, found, args.loc)
+    return converted(value, found, args.loc, wraps=True)
 
 
 def _real(x: Tensor) -> Tensor:
@@ -179,13 +179,18 @@ def in_type(value: Tensor, kind: DType, loc: Loc | None) -> Tensor:
     return value if value.dtype is kind else converted(value, kind, loc)
 
 
-def converted(value: Tensor, kind: DType, loc: Loc | None) -> Tensor:
-    """Return a copy of the elements in another type."""
+def converted(value: Tensor, kind: DType, loc: Loc | None, *, wraps: bool = False) -> Tensor:
+    """Return a copy of the elements in another type; with `wraps` constants need not fit it."""
     if value.dtype.is_complex and not (kind.is_complex or kind is DType.BOOL):
         refuse("PO0144", "complex values cannot become real ones", loc, "take `.real`")
 
+    def element(expr: Expr) -> Expr:
+        if wraps and kind.is_integer and isinstance(expr, Const) and expr.dtype.is_integer:
+            return Const(wrapped(int(expr.value.real), kind), kind)
+        return cast(expr, kind, loc)
+
     def each(x: Tensor) -> Tensor:
-        return Tensor(x.shape, kind, lambda i: cast(x.at(i), kind, loc), cost=x.cost)
+        return Tensor(x.shape, kind, lambda i: element(x.at(i)), cost=x.cost)
 
     return like(value, each)
 

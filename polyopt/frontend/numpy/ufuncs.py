@@ -28,7 +28,7 @@ from polyopt.frontend.integers.affine_integers import (
 )
 from polyopt.frontend.numpy import complexes, number_functions
 from polyopt.frontend.numpy.complexes import either_kind
-from polyopt.frontend.values.promote import call, cast, real_dtype
+from polyopt.frontend.values.promote import call, cast, real_dtype, wrapped
 from polyopt.frontend.values.values import has_loads
 from polyopt.ir.expr import (
     Binary,
@@ -180,7 +180,8 @@ def _negative(args: Parts, out: DType) -> Expr:
     if _is_size_arithmetic(args, out):
         return times(args[0], -1)
     if isinstance(args[0], Const) and not isinstance(args[0].value, bool):
-        return Const(-args[0].value, out)
+        number = args[0].value
+        return Const(wrapped(-number, out) if isinstance(number, int) else -number, out)
     return Unary(UnaryOp.NEG, args[0], out)
 
 

@@ -239,6 +239,11 @@ def convert_constant(expr: Const, dtype: DType, loc: Loc | None) -> Const:
     return Const(value, dtype)
 
 
+def wrapped(value: int, dtype: DType) -> int:
+    """Return an integer as NumPy's arithmetic in an integer type leaves it."""
+    return int(np.uint64(value % 2**64).astype(dtype.numpy))
+
+
 CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 
 
