@@ -39,7 +39,7 @@ class Proven:
 
 def first_proven(program: Program, forms: Sequence[Form]) -> Proven:
     """Return the first of `forms` that is proven; those before it are noted as dropped."""
-    reason = "no form was tried"
+    reason, is_late = "no form was tried", False
     for position, form in enumerate(forms):
         try:
             with query(f"proof of {form.name}", part=0.5):
@@ -47,13 +47,13 @@ def first_proven(program: Program, forms: Sequence[Form]) -> Proven:
                 certificate = certify(program, loops)
         except BudgetError as error:
             note_dropped(form.name, error)
-            reason = error.message
+            reason, is_late = error.message, True
             continue
         if certificate.is_proven:
             return Proven(loops, certificate, position)
-        reason = first_fault(certificate)
-        note_dropped(form.name, unproven(program.name, reason))
-    raise unproven(program.name, reason)
+        reason, is_late = first_fault(certificate), False
+        note_dropped(form.name, unproven(program.name, reason, is_late))
+    raise unproven(program.name, reason, is_late)
 
 
 def first_fault(certificate: Certificate) -> str:
@@ -63,13 +63,13 @@ def first_fault(certificate: Certificate) -> str:
     return f"{fault.kind.value} of {fault.subject}{why}"
 
 
-def unproven(name: str, reason: str) -> BudgetError:
-    """Return the error that says what could not be proven."""
-    return BudgetError(
-        "PO0705",
-        f"`{name}`: the loops could not be proven to be the program: {reason}",
-        hint="give the proof more time with `budget=`, or compile a smaller part of the function",
-    )
+def unproven(name: str, reason: str, is_late: bool) -> BudgetError:
+    """Return the error that says what could not be proven; `is_late`: within the budget."""
+    hint = "give the proof more time with `budget=`, or compile a smaller part of the function"
+    if not is_late:
+        hint = "polyopt is wrong here, whatever the budget: write it otherwise, and report it"
+    message = f"`{name}`: the loops could not be proven to be the program: {reason}"
+    return BudgetError("PO0705", message, hint=hint)
 
 
 def holds_elements(function: LoopFunction) -> bool:

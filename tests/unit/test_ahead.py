@@ -101,6 +101,7 @@ def test_a_refused_proof_ends_the_compiler_and_leaves_nothing(cache, started, mo
     with pytest.raises(BudgetError) as caught:
         po.kernel(doubled, threads=1)(np.arange(5.0))
     assert caught.value.code == "PO0705"
+    assert "`budget=`" in caught.value.hint  # a claim that fails has another hint, in tests/errors
     (running,) = started
     assert all(process.returncode is not None for _, process in running)
     assert kept(cache) == 0
