@@ -117,7 +117,7 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else Exit.OK
     except click.ClickException as error:
-        report_error(usage_error(error), as_json)
+        report_error(usage_error(error, arguments), as_json)
         return Exit.USAGE
     except PolyoptError as error:
         if is_debugging():
@@ -137,10 +137,12 @@ def run(arguments: Sequence[str]) -> int:
         return Exit.INTERNAL
 
 
-def usage_error(error: click.ClickException) -> UsageError:
-    """Return click's complaint as one of ours."""
+def usage_error(error: click.ClickException, arguments: Sequence[str]) -> UsageError:
+    """Return click's complaint as one of ours; some have no context, and say choices twice."""
     context = getattr(error, "ctx", None)
     path = context.command_path if isinstance(context, click.Context) else "polyopt"
-    message = error.format_message().rstrip(".")
+    if context is None and arguments and arguments[0] in cli.list_commands(click.Context(cli)):
+        path = f"polyopt {arguments[0]}"
+    message = error.format_message().partition(" Choose from:")[0].rstrip(".")
     message = message[:1].lower() + message[1:]
     return UsageError("PO0600", message, hint=f"see `{path} --help`")

@@ -327,7 +327,7 @@ def _chosen(workloads: ModuleType, names: tuple[str, ...], suite: str | None) ->
     """Return the names to run: those given, those of the suite, or all."""
     if suite is not None and suite not in workloads.SUITES:
         there = ", ".join((*workloads.SUITES, SPEED))
-        raise click.BadParameter(f"no suite {suite}; there are {there}")
+        raise click.UsageError(f"there is no suite {suite}: choose among {there}")
     known = workloads.names(suite)
     for name in names:
         if name not in known:

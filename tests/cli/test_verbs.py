@@ -235,6 +235,19 @@ def test_python_gets_by_name_what_it_only_takes_so(polyopt, write, command):
     assert "bitwise" in outcome.out
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("check a.py:f --fuse 1", "requires 2 arguments\n   = help: see `polyopt check --help`"),
+        ("completion", "missing argument '{bash|zsh|fish}'\n"),
+    ],
+)
+def test_arguments_that_are_missing_or_unknown(polyopt, arguments, said):
+    outcome = polyopt(*arguments.split())
+    assert outcome.code == 2
+    assert said in outcome.err
+
+
 @pytest.mark.toolchain
 def test_sizes_that_must_agree_follow_one_another(polyopt, demo):
     outcome = polyopt("run", "demo.py:shifted", "--sizes", "N=6", "--json")
@@ -551,7 +564,10 @@ def test_bench_away_from_a_checkout(polyopt, monkeypatch, tmp_path):
     "arguments, message",
     [
         (["gem"], "no workload gem; there are "),
-        (["--suite", "gem"], "no suite gem; there are polybench, learning, science, speed"),
+        (
+            ["--suite", "gem"],
+            "there is no suite gem: choose among polybench, learning, science, speed",
+        ),
         (["softmax", "--suite", "polybench"], "no workload softmax; there are "),
         (["--size", "HUGE"], "'HUGE' is not one of"),
     ],
