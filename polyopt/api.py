@@ -103,7 +103,7 @@ class Kernel(Generic[P, R]):
         """Run the kernel."""
         __tracebackhide__ = True
         try:
-            if not kwargs:
+            if not kwargs and self._parameters.by_position:
                 result: R = self._fast(*args)
                 if result is not NotImplemented:
                     return result
@@ -117,7 +117,7 @@ class Kernel(Generic[P, R]):
         if is_set("disable"):
             plain: Callable[..., Any] = self.py_func
             return plain(*args, **kwargs)
-        given = self._parameters.bind(args, kwargs)
+        given = self._parameters.bind_call(args, kwargs)
         if self._takes_apart and any(map(is_structured, given)):
             given = as_declared(self.py_func, self._parameters, given)
             inner, values = self._structures.find(given) or self._apart(given)

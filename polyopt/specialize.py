@@ -43,7 +43,7 @@ _WEAK = {bool: DType.BOOL, int: DType.INT64, float: DType.FLOAT64, complex: DTyp
 class Parameters:
     """A function's parameters; `defaults` by name.
 
-    `fixed_sizes`: types of arrays tell their extents.
+    `fixed_sizes`: types of arrays tell their extents.  `by_position`: none is by name only.
     """
 
     name: str
@@ -51,6 +51,7 @@ class Parameters:
     defaults: Mapping[str, object]
     signature: inspect.Signature
     fixed_sizes: bool = False
+    by_position: bool = True
 
     @staticmethod
     def of(function: Callable[..., object], fixed_sizes: bool = False) -> Parameters:
@@ -59,12 +60,23 @@ class Parameters:
         listed = signature.parameters.values()
         defaults = {p.name: p.default for p in listed if p.default is not p.empty}
         name = getattr(function, "__name__", "kernel")
-        return Parameters(name, tuple(p.name for p in listed), defaults, signature, fixed_sizes)
+        names = tuple(p.name for p in listed)
+        by_position = not any(p.kind is p.KEYWORD_ONLY for p in listed)
+        return Parameters(name, names, defaults, signature, fixed_sizes, by_position)
+
+    def bind_call(
+        self, args: tuple[object, ...], kwargs: Mapping[str, object]
+    ) -> tuple[object, ...]:
+        """Return one value per parameter, those given by name only that Python takes so."""
+        return self.bind(args, kwargs) if self.by_position else self._bound(args, kwargs)
 
     def bind(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> tuple[object, ...]:
         """Return one value per parameter; raises `ArgumentError` PO0201."""
         if not kwargs and len(args) == len(self.names):
             return args
+        return self._bound(args, kwargs)
+
+    def _bound(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> tuple[object, ...]:
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -82,10 +94,12 @@ class Parameters:
         return tuple(bound.arguments[name] for name in self.names)
 
     def _shown(self) -> list[str]:
-        return [
-            f"{name}={self.defaults[name]!r}" if name in self.defaults else name
-            for name in self.names
-        ]
+        shown: list[str] = []
+        for name, parameter in self.signature.parameters.items():
+            if parameter.kind is parameter.KEYWORD_ONLY and "*" not in shown:
+                shown.append("*")
+            shown.append(f"{name}={self.defaults[name]!r}" if name in self.defaults else name)
+        return shown
 
 
 def plain_values(values: tuple[object, ...], on_device: bool = False) -> tuple[object, ...]:

@@ -89,6 +89,18 @@ def test_strided_views():
         assert a.tobytes() == b.tobytes()
 
 
+def test_what_python_takes_by_name_only_is_given_by_name():
+    @po.kernel
+    def named(x, *, by):
+        return x * by
+
+    assert named(np.ones(2), by=3.0).tolist() == [3, 3]
+    for values in ((np.ones(2), 3.0), (np.ones(2), 3.0)):
+        with pytest.raises(po.errors.ArgumentError, match="too many positional") as caught:
+            named(*values)
+        assert "(x, *, by)" in caught.value.hint
+
+
 def test_results():
     A = np.arange(6.0).reshape(2, 3)
     B, s, same = po.kernel(several)(A, 3)
