@@ -29,7 +29,7 @@ from polyopt.frontend.numpy.ufuncs import UFUNCS
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import EXPENSIVE, forced, settled, store, stored
 from polyopt.frontend.subscripts import masks
-from polyopt.frontend.values.codes import refuse, refuse_raising
+from polyopt.frontend.values.codes import hint_of_no_dimensions, refuse, refuse_raising
 from polyopt.frontend.values.constants import array_or_number, as_sequence
 from polyopt.frontend.values.promote import cast, is_castable
 from polyopt.frontend.values.values import (
@@ -174,6 +174,9 @@ def with_out(
     if is_none(out):
         return result
     target = tensor(b, out, args.loc)
+    if isinstance(out, Number):
+        message = "`out` is an array without dimensions, which is not changed"
+        refuse("PO0163", message, args.loc, hint_of_no_dimensions("out"))
     if target.view is None:
         target = stored(b, target, "out")
     if not is_castable(result.dtype, target.dtype, "same_kind"):

@@ -33,7 +33,7 @@ from polyopt.frontend.subscripts.compaction import compacted, write_where
 from polyopt.frontend.subscripts.index_arrays import is_fancy, scatter, shared_mask, without_masks
 from polyopt.frontend.subscripts.masks import chosen, is_same_mask, plain
 from polyopt.frontend.subscripts.runtime_subscripts import Pending
-from polyopt.frontend.values.codes import refuse, refuse_raising
+from polyopt.frontend.values.codes import hint_of_no_dimensions, refuse, refuse_raising
 from polyopt.frontend.values.constants import as_sequence, nested
 from polyopt.frontend.values.promote import cast, is_castable
 from polyopt.frontend.values.shapes import equate
@@ -210,6 +210,8 @@ def _target_view(
     if not isinstance(base, Tensor) or base.view is None:
         hint = f"write into arrays: `{ast.unparse(target)}[...] = value`"
         hint = hint if describe(base) == "a dict" else "write into arrays"
+        if isinstance(base, Number):
+            hint = hint_of_no_dimensions(ast.unparse(target.value))
         refuse("PO0163", f"assignment into {describe(base)}", frame.loc(target), hint)
     refuse_write(b, base, frame.loc(target))
     parts = parts_of(b, frame, target)

@@ -51,6 +51,11 @@ def refuse_raising(code: str, message: str, loc: Loc | None, hint: str | None = 
     raise RaisingError(code, message, loc=loc, hint=hint or _HINTS.get(code))
 
 
+def hint_of_no_dimensions(name: str) -> str:
+    """Return what to write in place of changing an array without dimensions."""
+    return f"use an array of one element, and write `{name}[0]`"
+
+
 def refuse(code: str, message: str, loc: Loc | None, hint: str | None = None) -> NoReturn:
     """Raise a `FrontendError`, with the hint that goes with its code where none is given."""
     raise FrontendError(code, message, loc=loc, hint=hint or _HINTS.get(code))
