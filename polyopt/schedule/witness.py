@@ -10,7 +10,7 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import BudgetError
-from polyopt.ir.affine import quota
+from polyopt.ir.affine import NotAffine, index_box, quota
 from polyopt.ir.integers import evaluate
 from polyopt.ir.interp import fix_params
 from polyopt.ir.parameters import param_names
@@ -73,7 +73,8 @@ def _pair(scop: Scop, dependences: Dependences, violation: Violation) -> Witness
         pairs = violation.pairs.intersect(isl.UnionMap.from_map(dependence.relation))
         if pairs.is_empty():
             continue
-        params, source, target = _small_pair(isl.Map.from_union_map(pairs), scop)
+        sized = _with_sizes(isl.Map.from_union_map(pairs), scop, dependence)
+        params, source, target = _small_pair(sized, scop)
         cell = _cell(scop, dependence, params, source, target)
         witness = Witness(
             dependence.kind.value,
@@ -92,6 +93,30 @@ def _pair(scop: Scop, dependences: Dependences, violation: Violation) -> Witness
             best = (size, witness)
     assert best is not None, "a violation holds at least one dependent pair"
     return best[1]
+
+
+def _with_sizes(pairs: isl.Map, scop: Scop, dependence: Dependence) -> isl.Map:
+    """Return the pairs at sizes at which arrays have the elements that both instances access.
+
+    All pairs where no such sizes are found.
+    """
+    try:
+        with quota(BUDGET):
+            first, second = (_inside(scop, n) for n in (dependence.source, dependence.target))
+            found = pairs.intersect_domain(first).intersect_range(second)
+            return pairs if found.intersect_params(scop.context).is_empty() else found
+    except (BudgetError, NotAffine):
+        return pairs
+
+
+def _inside(scop: Scop, name: str) -> isl.Set:
+    """Return the instances of a statement that access elements of arrays alone."""
+    statement = scop.statement(name)
+    found = statement.domain
+    for access in (statement.write, *statement.reads):
+        box = index_box(access.array, scop.array(access.array).shape, scop.params)
+        found = found.intersect(access.relation.intersect_range(box).domain())
+    return found
 
 
 def _lost(scop: Scop, violation: Violation) -> Witness:

@@ -47,6 +47,21 @@ def test_both_lines_are_named():
     assert witness.fault is Fault.REVERSED
 
 
+def test_sizes_hold_what_both_iterations_access():
+    scop = read(
+        """
+        for i in range(N):
+            for j in range(i):
+                x[i] = x[i] - A[i, j] * x[j]
+        """,
+        "A[N, N]; x[M]",
+        params="N M",
+    )
+    _, witness = assert_illegal(scop, "PO0312", Parallelize("j"))
+    assert dict(witness.params) == {"N": 3, "M": 3}
+    assert (witness.source, witness.target) == (("S0", (2, 0)), ("S0", (2, 1)))
+
+
 def test_the_smallest_sizes():
     scop = read(
         """
