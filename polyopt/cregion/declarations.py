@@ -66,10 +66,17 @@ class Scope:
             return found
         reason = self._others.get(name)
         if reason is None:
+            self._refuse_enumerator(name, node)
             hint = "declare it in this file or in one that it includes"
             self.unit.refuse("PO0192", f"`{name}` is not declared", node, hint)
         hint = "use a number, or an array or pointer of numbers: `double A[n][m]`, `double *x`"
         self.unit.refuse("PO0192", f"`{name}` is {reason}", node, hint)
+
+    def _refuse_enumerator(self, name: str, node: Node) -> None:
+        for part in walk(self.unit.root):
+            if part.type == "enumerator" and self.unit.source(field(part, "name")) == name:
+                hint = f"make it a macro, as in `#define {name} 8`"
+                self.unit.refuse("PO0192", f"`{name}` is a constant of an enum", node, hint)
 
     def declared_in(self, node: Node) -> Iterator[Declared]:
         """Yield what a declaration inside the region declares; raises PO0192."""

@@ -86,11 +86,12 @@ def test_shifts_and_narrower_variables_keep_the_bits_that_c_keeps(both, a):
         ("for (int i = 0; i < m; i++) x[i] = 0.1L;", "is a `long double`"),
         ("for (int i = 0; i < m; i++) x[i] = 'ab';", "is not one character"),
         ("for (int i = 0; i < m; i++) { double *p = &x[i]; *p = 1; }", "`p` is a pointer"),
+        ("for (int i = 0; i < MOST; i++) x[i] = 0;", "`MOST` is a constant of an enum"),
     ],
 )
 def test_comparisons_and_literals_without_a_meaning_in_python_are_refused(tmp_path, loop, message):
     path = tmp_path / "refused.c"
-    head = "void f(unsigned n, int m, double *x)\n{\n#pragma scop\n"
+    head = "enum { MOST = 7 };\nvoid f(unsigned n, int m, double *x)\n{\n#pragma scop\n"
     path.write_text(f"{head}{loop}\n#pragma endscop\n}}\n")
     with pytest.raises(FrontendError, match=message):
         optimized(path)
