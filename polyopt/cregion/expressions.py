@@ -22,7 +22,6 @@ from polyopt.cregion.declarations import (
     common,
     promoted,
 )
-from polyopt.cregion.linearized import Unfolded
 from polyopt.cregion.literals import Literal, character_literal, number_literal
 from polyopt.cregion.syntax import Unit, field, is_word, walk
 from polyopt.dataclass import dataclass, replace
@@ -87,8 +86,7 @@ class Expressions:
     """Reads expressions; `names` are the declarations inside the region.
 
     `affine`: integers that are Python's; `counters` of loops, `running` those of the loops around,
-    `not_negative` those that count from 0 or more.  `used` are the declarations from outside,
-    `unfolded` arrays with more dimensions than in C.
+    `not_negative` those that count from 0 or more.  `used` are the declarations from outside.
     """
 
     def __init__(
@@ -104,7 +102,6 @@ class Expressions:
         self.not_negative: set[str] = set()
         self.is_position = False
         self.used: dict[str, Declared] = {}
-        self.unfolded: dict[str, Unfolded] = {}
 
     # -- what statements ask for ---------------------------------------------------------------
 
@@ -192,8 +189,6 @@ class Expressions:
             )
             self.unit.refuse("PO0190", message, node, "subscript every dimension")
         texts = tuple(self.integer(i).text for i in indices)
-        if declared.name in self.unfolded:
-            texts = self.unfolded[declared.name].subscripts[node.start_byte]
         return f"{python_name(declared.name)}[{', '.join(texts)}]", declared.number
 
     def _element(self, node: Node) -> tuple[Declared, list[Node]] | None:
@@ -307,11 +302,7 @@ class Expressions:
         if self.unit.source(node).startswith("*") and argument.type == "identifier":
             declared = self.declared(self.unit.source(argument), argument)
             if len(declared.extents) == 1:
-                shape = self.unfolded.get(declared.name)
-                zeros = ", ".join(
-                    "0" for _ in range(1 if shape is None else 1 + len(shape.extents))
-                )
-                return Value(f"{python_name(declared.name)}[{zeros}]", declared.number)
+                return Value(f"{python_name(declared.name)}[0]", declared.number)
         hint = "write the element with subscripts: `p[i]`"
         message = f"`{self.unit.source(node)}` computes with pointers"
         self.unit.refuse("PO0190", message, node, hint)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from polyopt.cregion.declarations import INDEX, Declared, Number, Region, Scope
 from polyopt.cregion.expressions import Expressions, python_name
-from polyopt.cregion.linearized import Unfolded, unfolded
 from polyopt.cregion.statements import Line, Statements
-from polyopt.cregion.syntax import Unit, field, is_inside
+from polyopt.cregion.syntax import Unit, is_inside
 from polyopt.cregion.variables import INTEGERS, Variables
 from polyopt.dataclass import dataclass
 from polyopt.ir.types import DType
@@ -84,7 +83,6 @@ class _Translator:
         """Return the function."""
         self.variables.refuse_shadows()
         self._settle_integers()
-        self._unfold()
         body = Statements(self.unit, self.variables, self.read).lines(self.region.statements)
         self.variables.refuse_left()
         return self._function(body)
@@ -103,30 +101,15 @@ class _Translator:
         self.read.running.clear()
         self.read.used.clear()
 
-    def _unfold(self) -> None:
-        """Find the dimensions of arrays that are subscripted by one number."""
-        elements: dict[str, list[Node]] = {}
-        for node in self.variables.inside:
-            if node.type == "subscript_expression":
-                array = field(node, "argument")
-                if array.type == "identifier":
-                    elements.setdefault(self.unit.source(array), []).append(node)
-        for name, nodes in elements.items():
-            if len(self.read.declared(name, nodes[0]).extents) == 1:
-                found = unfolded(self.unit, nodes, self.read.affine, self.variables.counters)
-                if found is not None:
-                    self.read.unfolded[name] = found
-        self.read.used.clear()
-
     def _function(self, body: list[Line]) -> Translated:
         variables, region = self.variables, self.region
         used = self.read.used
         arguments: list[Argument] = []
         fixed: list[str] = []
-        for name, declared in list(used.items()):
+        for declared in list(used.values()):
             if declared.is_array:
                 fixed.append(_is_of_type(declared))
-                arguments.append(self._array(declared, self.read.unfolded.get(name)))
+                arguments.append(self._array(declared))
         tail: list[str] = []
         for name, declared in used.items():
             mine = python_name(name)
@@ -164,23 +147,12 @@ class _Translator:
         )
         return Translated(function, texts, nodes, tuple(arguments), tuple(fixed), unused, narrow)
 
-    def _array(self, declared: Declared, shape: Unfolded | None) -> Argument:
+    def _array(self, declared: Declared) -> Argument:
         """Return an array as an argument."""
         found = [self._extent(declared, dim) for dim in range(len(declared.extents))]
-        if shape is not None:
-            found = [(f"{python_name(declared.name)}_0", UNKNOWN)]
-            for dim, extent in enumerate(shape.extents, start=1):
-                found.append(self._product(declared, dim, extent))
         names, sizes = zip(*found, strict=True)
         passed = f"({declared.number.dtype.ctype} *){declared.name}"
         return Argument(python_name(declared.name), declared.number, passed, names, sizes)
-
-    def _product(self, declared: Declared, dim: int, extent: tuple[str, ...]) -> tuple[str, str]:
-        """Return the name of an extent that is a product, and what C passes for it."""
-        if len(extent) == 1 and extent[0] not in self.variables.own:
-            return self._size(declared, dim, extent[0]), extent[0]
-        text = " * ".join(f"(int64_t){name}" for name in extent)
-        return f"{python_name(declared.name)}_{dim}", f"({text})"
 
     def _size(self, declared: Declared, dim: int, text: str) -> str:
         """Return the name of an extent that is a variable, which stands for the size from now."""

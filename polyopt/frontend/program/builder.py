@@ -391,7 +391,12 @@ class Builder:
         self.intervals.pop(variable, None)
 
     def limit(self, value: Expr, loc: Loc | None, most: int = WORD.high) -> None:
-        """Require of every call that `value`, over sizes and iterators, fits 64 bits here."""
+        """Require of every call that `value`, over sizes and iterators, fits 64 bits here.
+
+        Of C's integers the program has seen to that.
+        """
+        if not self.facts.counts_from_end:
+            return
         whole = self.facts.expanded(value)
         self.limits.append(Limit(self.scope.loops, whole, self.words, loc, most))
 

@@ -111,6 +111,8 @@ def extents_of(facts: Facts, name: str, length: Expr) -> Index | None:
     if chain is None:
         return None
     inner = tuple(as_affine(facts, product(factors)) for factors in chain)
+    if not facts.counts_from_end:
+        return (length, *inner)  # C says where an array begins, not where it ends
     whole = product([name for factors in chain for name in factors])
     return (as_affine(facts, floordiv(facts.expanded(length), whole)), *inner)
 
@@ -166,7 +168,7 @@ def _has_rows(b: Builder, array: Tensor, strides: Collection[Factors]) -> bool:
     if chain is None or len(chain) >= MOST_STRIDES:
         return False
     if not b.facts.counts_from_end:
-        return True  # C says where an array begins, not where it ends
+        return True
     whole = b.facts.expanded(product([name for factors in chain for name in factors]))
     rest = modulo(b.facts.expanded(array.shape[0]), whole)
     return frontend.program.decisions.decided(b, compare(CompareOp.EQ, rest, ZERO)) is not False
