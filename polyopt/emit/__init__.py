@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from polyopt.emit import notes as notes
     from polyopt.emit import peaks as peaks
     from polyopt.emit import random_rows as random_rows
-    from polyopt.emit import redirection as redirection
     from polyopt.emit import register_transpose as register_transpose
     from polyopt.emit import rerolling as rerolling
     from polyopt.emit import sharing as sharing

@@ -54,9 +54,7 @@ def emit_c(fn: LoopFunction, edition: Edition = BUILT) -> Source:
     jumps = cleans and (leaves or bool(region_arrays(fn.body)))
     emitter = BodyEmitter(frame, printer, Exit(ExitKind.GOTO if jumps else ExitKind.RETURN))
     if edition.is_handed_over:
-        emitter = replace(
-            emitter, shared=emit.sharing.shared_nests(emit.redirection.without_repetition(fn.body))
-        )
+        emitter = replace(emitter, shared=emit.sharing.shared_nests(fn.body))
     lines = _entry_body(fn, emitter, jumps=jumps)
     entry = Function(f"int {frame.entry}", frame.declarations(), lines)
     functions = [*emitter.regions, entry]

@@ -38,7 +38,7 @@ from polyopt.emit.openmp import (
 )
 from polyopt.emit.passes.row_recurrences import row_recurrence
 from polyopt.emit.regions import draws_words, free_names, is_settled, thread_arrays
-from polyopt.emit.views import View
+from polyopt.emit.views import View, view_declaration
 from polyopt.ir.expr import (
     BinaryOp,
     Broadcast,
@@ -66,6 +66,7 @@ from polyopt.ir.loops import (
     CommitCopies,
     Declare,
     DeclareArray,
+    DeclareView,
     Fail,
     For,
     If,
@@ -152,8 +153,6 @@ class BodyEmitter:
                 return emit.library_calls.product_call(self, node)
             case For():
                 return self.loop(node)
-            case If(then=(DeclareArray(), *_), otherwise=(_, *_)):
-                return emit.redirection.redirection(self, node) or self._branch(node)
             case If():
                 return self._branch(node)
             case Assign():
@@ -163,8 +162,7 @@ class BodyEmitter:
                 told = " __attribute__((unused))" if node.name in self.unused else ""
                 return [Line(f"{self.type_of(node)} {name}{told} = {value};")]
             case SetLocal() if node.name in self.flags:
-                flag = self.flags[node.name]
-                return list(noting_update(node, flag, self.printer, self.fresh))
+                return [*noting_update(node, self.flags[node.name], self.printer, self.fresh)]
             case SetLocal():
                 target = Symbol(node.name, node.dtype, node.lanes)
                 return [Line(self._store(self.name(node.name), target, node.value))]
@@ -172,6 +170,8 @@ class BodyEmitter:
                 return []  # the region around gives it memory
             case DeclareArray():
                 return [array_declaration(node.array, self.name(node.array.name), self.printer)]
+            case DeclareView():
+                return view_declaration(node, self.printer)
             case While():
                 printer = replace(self.printer, is_repeated=True)
                 inner = replace(self, printer=printer, is_repeated=True)

@@ -28,6 +28,7 @@ from polyopt.ir.loops import (
     Body,
     Declare,
     DeclareArray,
+    DeclareView,
     For,
     Kernel,
     LoopFunction,
@@ -164,13 +165,13 @@ def make_frame(fn: LoopFunction, edition: Edition = BUILT) -> Frame:
     taken: set[str] = set()
     given = [array.name for array in thread_arrays(fn.body)]
     in_regions = {array.name for array in region_arrays(fn.body)}
-    declared = [a.array for a in all_nodes(fn.body) if isinstance(a, DeclareArray)]
+    declared = [a for a in all_nodes(fn.body) if isinstance(a, DeclareArray | DeclareView)]
     scalars = [a for a in fn.signature.arguments if isinstance(a, ScalarArg) and not a.is_param]
     for name in [
         *fn.params,
         *(a.symbol for a in scalars),
         *(a.name for a in fn.arrays),
-        *(a.name for a in declared),
+        *(node.array.name for node in declared),
         *(
             n.iter if isinstance(n, For) else n.name
             for n in all_nodes(fn.body)
@@ -201,10 +202,15 @@ def make_frame(fn: LoopFunction, edition: Edition = BUILT) -> Frame:
             params += strides
     if fn.signature.library:
         params.append(CParam(CParamKind.LIBRARY, "", DType.INT64, "po_library"))
-    for array in declared:
-        name = names[array.name]
-        is_given = array.name in given
-        made = array_view(array, name, True, [], printer) if is_given else _stack_view(array, name)
+    for node in declared:
+        array, name = node.array, names[node.array.name]
+        if isinstance(node, DeclareView):
+            steps = _step_names(node, names[node.otherwise.first.array], taken, edition)
+            made = View(array, name, name, False, steps, is_local=True)
+        elif array.name in given:
+            made = array_view(array, name, True, [], printer)
+        else:
+            made = _stack_view(array, name)
         views[array.name] = made
     entry = entry_identifier(fn.name)
     used = used_arrays(fn.body)
@@ -270,6 +276,15 @@ def array_view(
     if array.layout is Layout.ROWS:
         texts = (*texts, "1")
     return View(array, name, name, written, strides=texts)
+
+
+def _step_names(node: DeclareView, name: str, taken: set[str], edition: Edition) -> tuple[str, ...]:
+    """Return identifiers for the strides of a view of the array `name`, which are taken then."""
+    found = []
+    for dim, _ in enumerate(node.then.steps):
+        found.append(identifier(edition, f"{name}_s{dim}", taken))
+        taken.add(found[-1])
+    return (*found, "1")
 
 
 def extent_text(extent: Expr, printer: ExprPrinter) -> str:

@@ -35,6 +35,7 @@ from polyopt.ir.loops import (
     Body,
     Declare,
     DeclareArray,
+    DeclareView,
     For,
     If,
     LoopFunction,
@@ -66,7 +67,8 @@ class NotVector(Exception):
 
 def row_arrays(fn: LoopFunction) -> frozenset[str]:
     """Return the arrays whose last dimension is contiguous."""
-    declared = [node.array for node in all_nodes(fn.body) if isinstance(node, DeclareArray)]
+    nodes = all_nodes(fn.body)
+    declared = (node.array for node in nodes if isinstance(node, DeclareArray | DeclareView))
     arrays: list[Array] = [*fn.arrays, *declared]
     return frozenset(a.name for a in arrays if a.layout in (Layout.C, Layout.ROWS))
 

@@ -20,8 +20,9 @@ from polyopt.emit.frame import used_arrays
 from polyopt.emit.regions import free_names, written_arrays
 from polyopt.ir.array import Array, Role
 from polyopt.ir.expr import Const, Load, VectorLoad, walk
-from polyopt.ir.loops import AllocateArray, Body, For, If, LoopFunction, Node
+from polyopt.ir.loops import AllocateArray, Body, DeclareView, For, If, LoopFunction, Node
 from polyopt.ir.nodes import all_nodes, kernels_of, map_bodies, own_expressions
+from polyopt.ir.views import without_views
 
 Span = tuple[int, int]
 
@@ -34,8 +35,10 @@ def plan_memory(fn: LoopFunction) -> LoopFunction:
     temporaries = tuple(a for a in fn.arrays if a.role is Role.TEMP and a.shape)
     if len(temporaries) < 2 or any(kernels_of(fn.body)):
         return fn
-    fn = replace(fn, body=_begun_late(fn.body, frozenset(a.name for a in temporaries)))
-    return replace(fn, turns=tuple(_turns(fn.body, temporaries)))
+    views = (n.array.name for n in all_nodes(fn.body) if isinstance(n, DeclareView))
+    names = frozenset((*(a.name for a in temporaries), *views))
+    fn = replace(fn, body=_begun_late(fn.body, names))
+    return replace(fn, turns=tuple(_turns(without_views(fn.body), temporaries)))
 
 
 def _turns(body: Body, temporaries: tuple[Array, ...]) -> Iterator[tuple[str, ...]]:

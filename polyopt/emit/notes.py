@@ -17,6 +17,7 @@ from polyopt.ir.loops import (
     Assign,
     Body,
     Declare,
+    DeclareView,
     For,
     If,
     LoopKind,
@@ -41,6 +42,9 @@ def notes(emitter: BodyEmitter, body: Body, number: int) -> list[Code]:
     is_repeated = emitter.is_repeated
     node = body[number]
     found = []
+    if isinstance(node, DeclareView):
+        array = plain(node.otherwise.first.array)
+        found = [f"read {array} from a copy, or in place where too little is read for one"]
     if isinstance(node, For) and not (is_repeated and len(body) == 1):
         found = _nest(node, names)
     if isinstance(node, For | While):

@@ -15,6 +15,7 @@ from polyopt.ir.loops import (
     CallLibrary,
     Declare,
     DeclareArray,
+    DeclareView,
     For,
     If,
     LoopKind,
@@ -170,7 +171,7 @@ def declared_names(body: Body) -> frozenset[str]:
                 found.add(node.iter)
             case Declare():
                 found.add(node.name)
-            case DeclareArray():
+            case DeclareArray() | DeclareView():
                 found.add(node.array.name)
             case _:
                 pass

@@ -82,7 +82,7 @@ def _call(emitter: BodyEmitter, shared: Shared, nest: Body, run: Body) -> list[C
         free = free_names(run)
         if free.set_locals or any("[" in emitter.name(local.name) for local in free.locals):
             return None
-        if any(emitter.frame.views[array].is_redirected for array in free.arrays):
+        if any(emitter.frame.views[array].is_local for array in free.arrays):
             return None
         parts = tuple(node for one in run for part in bodies(one) for node in part)
         inside = replace(emitter, shared=shared_nests(parts))

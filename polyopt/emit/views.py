@@ -5,9 +5,19 @@ In: an `Array` and the identifiers chosen for it.  Out: text of elements and dec
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from polyopt.dataclass import dataclass, replace
+from polyopt.emit.c_statements import Code, Line
+from polyopt.emit.dialect import OR, PRODUCT
+from polyopt.ir.expr import Expr, integer, mul
+from polyopt.ir.linear import normalize
+from polyopt.ir.loops import DeclareView, Place
 from polyopt.ir.scop import Array
 from polyopt.ir.source import Layout
+
+if TYPE_CHECKING:
+    from polyopt.emit.cexpr import ExprPrinter
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +27,7 @@ class View:
     `strides` are texts of the strides in elements, "1" last for rows; empty for contiguous arrays.
     `extents` are texts of the dimensions but the first, for declaring the pointer to rows.
     `is_plain`: the array is a C variable of its own, no memory behind a pointer.
-    `is_redirected`: pointer and strides are locals of the text around.
+    `is_local`: pointer and strides are locals of the text around.
     """
 
     array: Array
@@ -27,7 +37,7 @@ class View:
     strides: tuple[str, ...] = ()
     extents: tuple[str, ...] = ()
     is_plain: bool = False
-    is_redirected: bool = False
+    is_local: bool = False
 
     @property
     def qualifier(self) -> str:
@@ -89,3 +99,39 @@ class View:
 def has_rows(array: Array) -> bool:
     """Tell whether `array` is contiguous with at least two dimensions."""
     return array.layout is Layout.C and len(array.shape) > 1
+
+
+def view_declaration(node: DeclareView, printer: ExprPrinter) -> list[Code]:
+    """Return the declarations of the pointer and the strides of a view."""
+    view, chosen = printer.views[node.array.name], printer.text(node.condition, OR)
+    then, other = (
+        printer.address(p.first.array, p.first.index) for p in (node.then, node.otherwise)
+    )
+    lines: list[Code] = [
+        Line(f"const {view.array.dtype.ctype} *{view.name} = {chosen} ? {then} : {other};")
+    ]
+    pairs = zip(
+        view.strides, _steps(node.then, printer), _steps(node.otherwise, printer), strict=False
+    )
+    values = [f"{name} = {chosen} ? {one} : {two}" for name, one, two in pairs]
+    return [*lines, Line(f"const int64_t {', '.join(values)};")] if values else lines
+
+
+def _steps(place: Place, printer: ExprPrinter) -> list[str]:
+    """Return C of how many elements those of a view that are neighbours are apart."""
+    view = printer.views[place.first.array]
+    strides = list(view.strides)
+    if not strides:
+        apart: list[Expr] = [integer(1)]
+        for extent in reversed(view.array.shape[1:]):
+            apart.insert(0, mul(apart[0], extent))
+        strides = [printer.text(normalize(one), PRODUCT) for one in apart]
+    return [
+        " + ".join(
+            text if step == 1 else str(step) if text == "1" else f"{step} * {text}"
+            for step, text in zip(steps, strides, strict=True)
+            if step
+        )
+        or "0"
+        for steps in place.steps
+    ]

@@ -38,6 +38,7 @@ from polyopt.ir.source import (
     arranged,
 )
 from polyopt.ir.storage import storage
+from polyopt.ir.views import without_views
 from polyopt.never import assert_never
 
 Arrays: TypeAlias = dict[str, np.ndarray[Any, Any]]
@@ -225,7 +226,7 @@ def run_loops(
     failed: int | None = None
     with np.errstate(all="ignore"):
         try:
-            compile_body(fn.body, setting)(frame)
+            compile_body(without_views(fn.body), setting)(frame)
         except Failed as stop:
             failed = stop.fault
     raise_faults(fn.signature, noted(frame.arrays[name] for name in faults), failed)

@@ -231,6 +231,24 @@ class DeclareArray:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Elements of an array: `[p]` is `steps[d] * p[d]` behind `first`, the last along its row."""
+
+    first: Load
+    steps: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeclareView:
+    """Name elements at `then` or `otherwise` for the rest of the body, as `condition` says here."""
+
+    array: Array
+    condition: Expr
+    then: Place
+    otherwise: Place
+
+
+@dataclass(frozen=True, slots=True)
 class While:
     """`while condition: body`; sequential."""
 
@@ -354,6 +372,7 @@ Node: TypeAlias = (
     | Declare
     | SetLocal
     | DeclareArray
+    | DeclareView
     | AllocateArray
     | CallLibrary
     | Kernel
@@ -442,6 +461,10 @@ def show_body(body: Body, depth: int = 0) -> list[str]:  # noqa: C901 - one case
                 shape = ", ".join(show(s) for s in node.array.shape)
                 where = node.space.value
                 lines.append(f"{pad}{node.array.name} = {where} {node.array.dtype}[{shape}]")
+            case DeclareView():
+                then, other = show(node.then.first), show(node.otherwise.first)
+                chosen = f"{then} if {show(node.condition)} else {other}"
+                lines.append(f"{pad}{node.array.name} = view from {chosen}")
             case While():
                 lines.append(f"{pad}while {show(node.condition)}:")
                 lines += show_body(node.body, depth + 1)

@@ -19,10 +19,12 @@ from polyopt.ir.loops import (
     CallLibrary,
     Declare,
     DeclareArray,
+    DeclareView,
     For,
     If,
     Kernel,
     Node,
+    Place,
     SetLocal,
     While,
     updated,
@@ -119,6 +121,8 @@ def own_expressions(node: Node) -> tuple[Expr, ...]:
             return (node.value, *node.target.index)
         case Declare() | SetLocal():
             return (node.value,)
+        case DeclareView():
+            return (node.condition, node.then.first, node.otherwise.first)
         case _:
             return ()
 
@@ -149,6 +153,10 @@ def own_changed(node: Node, rule: Rule) -> Node:
             return updated(node, value=rewrite(node.value, rule), instance=instance)
         case AllocateArray() | DeclareArray():
             return updated(node, array=_reshaped(node.array, rule))
+        case DeclareView():
+            then, otherwise = _moved(node.then, rule), _moved(node.otherwise, rule)
+            condition = rewrite(node.condition, rule)
+            return updated(node, condition=condition, then=then, otherwise=otherwise)
         case CallLibrary():
             inputs = tuple(_reshaped(array, rule) for array in node.inputs)
             outputs = tuple(_reshaped(array, rule) for array in node.outputs)
@@ -159,6 +167,15 @@ def own_changed(node: Node, rule: Rule) -> Node:
 
 def _reshaped(array: Array, rule: Rule) -> Array:
     return replace(array, shape=tuple(rewrite(extent, rule) for extent in array.shape))
+
+
+def _moved(place: Place, rule: Rule) -> Place:
+    """Return a place with `rule` applied; a value in place of its first element is none."""
+    first = rewrite(place.first, rule)
+    if not isinstance(first, Load):
+        index = tuple(rewrite(subscript, rule) for subscript in place.first.index)
+        first = replace(place.first, index=index)
+    return place if first is place.first else Place(first, place.steps)
 
 
 def changed(node: Node, rule: Rule) -> Node:

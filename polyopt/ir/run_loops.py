@@ -39,6 +39,7 @@ from polyopt.ir.loops import (
     CommitCopies,
     Declare,
     DeclareArray,
+    DeclareView,
     Fail,
     For,
     If,
@@ -188,6 +189,8 @@ def _compile(node: Node, setting: Setting) -> Action:  # noqa: C901 - one case p
             return compile_body((*node.body, *node.finish), setting)
         case Comment() | Barrier() | CommitCopies() | AwaitCopies():
             return lambda frame: None
+        case DeclareView():
+            raise AssertionError("loops run without views")
         case _:
             assert_never(node)
 

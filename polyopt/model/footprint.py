@@ -24,6 +24,7 @@ from polyopt.ir.loops import (
     CommitCopies,
     Declare,
     DeclareArray,
+    DeclareView,
     Fail,
     For,
     If,
@@ -196,7 +197,7 @@ def _of_node(node: Node, inside: Inside, memory: Memory) -> Iterator[Boxed]:
             yield from _of_value(node.value, inside, memory)
         case DeclareArray() | AllocateArray() | Comment() | Barrier() | Break() | Fail():
             pass
-        case CallLibrary() | CommitCopies() | AwaitCopies():
+        case CallLibrary() | CommitCopies() | AwaitCopies() | DeclareView():
             pass
         case _:
             assert_never(node)

@@ -26,6 +26,7 @@ from polyopt.ir.loops import (
     While,
 )
 from polyopt.ir.nodes import all_nodes, map_bodies
+from polyopt.ir.views import without_views
 from polyopt.machine import Machine, Rates
 from polyopt.model.amount import Amount
 from polyopt.model.footprint import GUESS, Memory
@@ -113,7 +114,7 @@ def nests(
     model = _Model(memory, machine, rates, in_lanes)
     return tuple(
         nest
-        for body in groups(_at_sizes(fn.body, ranges))
+        for body in groups(_at_sizes(without_views(fn.body), ranges))
         for nest in _nests(body, _Place((), 1.0, ranges), model)
     )
 

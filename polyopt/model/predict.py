@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.loops import Body, DeclareArray, For, LoopFunction, LoopKind
 from polyopt.ir.nodes import all_nodes
+from polyopt.ir.views import without_views
 from polyopt.late import named
 from polyopt.machine import Machine, Rates
 from polyopt.model.amount import ONE, ZERO, Amount, total
@@ -87,7 +88,10 @@ def predict(
 ) -> Prediction:
     """Return what a call of `fn` needs for these values of its size parameters."""
     ranges, memory = known_at(fn, sizes, machine)
-    parts = [predict_body((node,), dict(ranges), memory, machine, rates) for node in fn.body]
+    parts = [
+        predict_body((node,), dict(ranges), memory, machine, rates)
+        for node in without_views(fn.body)
+    ]
     rows = zip(*(part.limits for part in parts), strict=True)
     limits = tuple(
         Limit(row[0].name, total(one.amount for one in row), sum(one.seconds for one in row))

@@ -34,6 +34,7 @@ from polyopt.ir.loops import (
     CommitCopies,
     Declare,
     DeclareArray,
+    DeclareView,
     Fail,
     For,
     If,
@@ -45,6 +46,7 @@ from polyopt.ir.loops import (
 from polyopt.ir.nodes import all_nodes
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Role, Statement
+from polyopt.ir.views import without_views
 from polyopt.never import assert_never
 from polyopt.numerics.accuracy import Accuracy, accuracy
 
@@ -162,7 +164,7 @@ def fusible_statements(program: Program) -> frozenset[str]:
 def flow(fn: LoopFunction, reordered: Iterable[str], rounded: frozenset[str]) -> Flow:
     """Return what reaches each array and local of `fn`; see `Reordered` and `Flow.rounded`."""
     collector = _Collector(frozenset(reordered), rounded, fn)
-    collector.body(fn.body, ())
+    collector.body(without_views(fn.body), ())
     for array in fn.arrays:
         if array.role is Role.FAULT:  # notes errors, holds no result
             collector.own.pop(array.name, None)
@@ -226,7 +228,7 @@ class _Collector:
                     self.body(node.finish, deciding)
                 case DeclareArray() | AllocateArray() | Break() | Fail() | Comment() | Barrier():
                     pass
-                case CommitCopies() | AwaitCopies():
+                case CommitCopies() | AwaitCopies() | DeclareView():
                     pass
                 case _:
                     assert_never(node)

@@ -36,6 +36,7 @@ from polyopt.ir.loops import (
     CommitCopies,
     Declare,
     DeclareArray,
+    DeclareView,
     Fail,
     For,
     If,
@@ -165,8 +166,8 @@ class _Extender:
                 return (replace(node, body=self.body(node.body), finish=self.body(node.finish)),)
             case Break() | Fail() | Comment() | Barrier() | CommitCopies() | AwaitCopies():
                 return (node,)
-            case Assign():
-                raise AssertionError("vectors are made by passes")
+            case Assign() | DeclareView():
+                raise AssertionError("vectors and views are made by passes")
             case _:
                 assert_never(node)
 

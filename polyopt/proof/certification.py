@@ -39,6 +39,7 @@ from polyopt.ir.nodes import map_bodies
 from polyopt.ir.program import Bind, Program, all_parts
 from polyopt.ir.scop import Role, Scop
 from polyopt.ir.source import ArrayArg, Computed, Signature, SizeOf
+from polyopt.ir.views import without_views
 from polyopt.proof.accesses import Copies, Tagged, Unproven, instance_accesses
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.bounds import check_bounds
@@ -100,7 +101,7 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
         yield claim
         if claim.verdict is not Verdict.PROVEN:
             return
-    function = replace(function, body=without_extrema(function.body))
+    function = replace(function, body=without_extrema(without_views(function.body)))
     if has_kernels(function.body):
         touched = replace(function, body=proof.matrix.as_touched(function.body))
         yield from proof.barriers.check_synchronisation(touched, path)
@@ -155,7 +156,8 @@ def _form_claims(program: Program, function: LoopFunction, path: Path) -> Iterat
         yield from proof.matrix.check_matrices(program, function, path)
     yield from check_scans(program, function)
     if function.turns:
-        yield from proof.turns.check_turns(function)
+        plain = replace(function, body=without_views(function.body))
+        yield from proof.turns.check_turns(plain)
 
 
 def bound_names(program: Program) -> tuple[str, ...]:

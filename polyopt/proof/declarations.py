@@ -19,6 +19,7 @@ from polyopt.ir.loops import (
     Body,
     Declare,
     DeclareArray,
+    DeclareView,
     For,
     LoopFunction,
     LoopKind,
@@ -153,7 +154,7 @@ def _declared(node: Node, scope: _Scope) -> _Scope:
     match node:
         case Declare():
             return scope.with_local(node)
-        case DeclareArray():
+        case DeclareArray() | DeclareView():
             return scope.with_array(node.array)
         case AllocateArray():
             return scope.sized(node.array)
@@ -259,7 +260,7 @@ class _Renaming:
                         node = replace(node, name=fresh)
                     taken = taken | {node.name}
                     self.declared.add(node.name)
-                case DeclareArray(array=array):
+                case DeclareArray(array=array) | DeclareView(array=array):
                     if array.name in self.declared:
                         fresh = next(self.names)
                         rest = [_rehoused(later, array.name, fresh) for later in rest]

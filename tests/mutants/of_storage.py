@@ -10,8 +10,9 @@ from importlib import import_module
 from typing import Any
 
 from polyopt.emit import cbody, lower_scop
+from polyopt.emit.passes import packing, panel_views
 from polyopt.ir.expr import Const, add, integer
-from polyopt.ir.loops import Body, DeclareArray, For, LoopKind
+from polyopt.ir.loops import Body, DeclareArray, DeclareView, For, LoopKind
 from polyopt.ir.nodes import bodies, map_bodies
 from polyopt.ir.scop import Array
 from polyopt.transforms import rfactor
@@ -96,6 +97,28 @@ def _twice(original: Any, *args: Any) -> Any:
     return replace(made, value=rfactor.Load(local.source.name, index, local.source.dtype))
 
 
+def _swapped_steps(original: Any, panel: Any) -> Any:
+    """Take a view's steps along each dimension for those along the next one."""
+    place = original(panel)
+    return place and replace(place, steps=(*place.steps[1:], place.steps[0]))
+
+
+def _swapped_places(original: Any, *args: Any) -> Any:
+    """Let views name panels where nothing is copied, operands where something is."""
+    return tuple(_exchanged(node) for node in original(*args) or ()) or None
+
+
+def _exchanged(node: Any) -> Any:
+    if isinstance(node, DeclareView):
+        return replace(node, then=node.otherwise, otherwise=node.then)
+    return node
+
+
+def _printed_swapped(original: Any, node: Any, printer: Any) -> Any:
+    """Print a view's places in each other's place."""
+    return original(_exchanged(node), printer)
+
+
 GEMM = Case(
     "for i in range(N):\n  for j in range(N):\n    for k in range(N):\n"
     "      C[i, j] += A[i, k] * B[k, j]",
@@ -109,6 +132,18 @@ ROW = Case(
     "A[N, 4]; B[N, 4]; temp T[4]",
     "expand(T, i); parallelize(i)",
 )
+BLOCKS = replace(
+    GEMM,
+    steps="tile(L0, 8, 8, 16); tile(L0.point, 2, 4);"
+    "interchange(L0.point.point[1], L0.point.point[2]);"
+    "interchange(L0.point.point[0], L0.point.point[1]);"
+    "unroll(L0.point.point[1]); vectorize(L0.point.point[2]);"
+    "separate(L0.point.tile, L0.point.point, 2, 4);"
+    "interchange(L0.point.tile.rest[0], L0.point.tile.rest[1]);"
+    "separate(L0.point.point.rest, L0.point.point.rest, 0, 4)",
+    sizes=({"N": 5}, {"N": 14}),
+)
+"""Blocks of B are copied at N = 14, and read in place at N = 5."""
 PARTS = "tile(L0, 4); rfactor(S0, i_tile); parallelize(i_tile)"
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -166,5 +201,29 @@ MUTANTS: tuple[Mutant, ...] = (
         (Change(rfactor, "_start", _twice),),
         STORAGE,
         Case("for i in range(N):\n  P[0] += A[i]", "P[1]; A[N]", PARTS),
+    ),
+    Mutant(
+        51,
+        "a view goes through its operand in the wrong steps",
+        (Change(panel_views, "_place", _swapped_steps),),
+        (Layer.PROOF, Layer.ENUMERATION, Layer.TEXT),
+        BLOCKS,
+        "strides of a buffer read in place",
+    ),
+    Mutant(
+        52,
+        "a view names its copy where nothing was copied",
+        (Change(packing, "through_views", _swapped_places),),
+        (Layer.PROOF, Layer.ENUMERATION, Layer.TEXT),
+        BLOCKS,
+        "choice of a buffer or of its source",
+    ),
+    Mutant(
+        53,
+        "pointers are printed with the places of a view exchanged",
+        (Change(cbody, "view_declaration", _printed_swapped),),
+        (Layer.TEXT, Layer.RUN),
+        BLOCKS,
+        "choice of a buffer or of its source",
     ),
 )

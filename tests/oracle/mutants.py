@@ -27,6 +27,7 @@ from polyopt.ir.loops import (
     Body,
     Declare,
     DeclareArray,
+    DeclareView,
     For,
     If,
     LoopFunction,
@@ -56,9 +57,9 @@ def mutants(fn: LoopFunction) -> Iterator[tuple[str, LoopFunction]]:
 def _bodies(body: Body) -> Iterator[tuple[str, Body]]:
     for number, node in enumerate(body):
         before, after = body[:number], body[number + 1 :]
-        if not isinstance(node, Declare | DeclareArray):
+        if not isinstance(node, Declare | DeclareArray | DeclareView):
             yield f"without {type(node).__name__}", (*before, *after)
-        if after and not isinstance(node, Declare | DeclareArray):
+        if after and not isinstance(node, Declare | DeclareArray | DeclareView):
             yield "swapped", (*before, after[0], node, *after[1:])
         for name, new in _nodes(node):
             yield name, (*before, new, *after)

@@ -21,6 +21,7 @@ from polyopt.ir.loops import (
     Comment,
     Declare,
     DeclareArray,
+    DeclareView,
     Fail,
     For,
     If,
@@ -37,6 +38,7 @@ from tests.oracle.polynomials import compile_regrouped
 from tests.oracle.run_source import Faulted, Instance, new_store, noted_faults, stepped
 from tests.oracle.symbolic import (
     Local,
+    Shown,
     Together,
     World,
     compile_index,
@@ -90,7 +92,7 @@ class KernelRun:
         """Return the nodes as one action; names declared in it end with it."""
         actions = [self.node(node) for node in body]
         names = {node.name for node in body if isinstance(node, Declare)}
-        arrays = {node.array.name for node in body if isinstance(node, DeclareArray)}
+        arrays = {n.array.name for n in body if isinstance(n, DeclareArray | DeclareView)}
         if not names and not arrays:
             if len(actions) == 1:
                 return actions[0]
@@ -143,6 +145,8 @@ class KernelRun:
                     world.arrays[array.name] = new_store(world, array)
 
                 return declare
+            case DeclareView():
+                return self.show(node)
             case AllocateArray(array=array):
                 slot = Local(f"the memory of {array.name}", ())
 
@@ -180,6 +184,21 @@ class KernelRun:
                 self.executed[name, point] += 1
 
         return count
+
+    def show(self, node: DeclareView) -> Action:
+        condition = compile_value(node.condition)
+        places = [
+            (place, compile_index(place.first.index)) for place in (node.otherwise, node.then)
+        ]
+
+        def run(world: World) -> None:
+            place, first = places[world.integer(condition(world))]
+            at = first(world)
+            row = tuple(int(d == len(at) - 1) for d in range(len(at)))
+            store = world.arrays[place.first.array]
+            world.arrays[node.array.name] = Shown(store, at, (*place.steps, row))
+
+        return run
 
     def assign(self, node: Assign) -> Action:
         target = node.target

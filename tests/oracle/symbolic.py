@@ -56,6 +56,21 @@ class Store:
         self.free: object = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Shown:
+    """A view: its element `p` is the one of `store` at `first` and `p[d]` times `steps[d]`."""
+
+    store: Store
+    first: Point
+    steps: tuple[Point, ...]
+
+    def at(self, point: Point) -> Point:
+        """Return the subscripts of an element in the store."""
+        moved = [n * s for n, step in zip(point, self.steps, strict=True) for s in step]
+        rank = len(self.first)
+        return tuple(x + sum(moved[d::rank]) for d, x in enumerate(self.first))
+
+
 class Local:
     """A local variable of the loops: its lanes' values."""
 
@@ -130,6 +145,8 @@ class World:
 
     def load(self, store: Store, index: Point, text: Expr) -> Value:
         """Return an element; outside the array it is undefined."""
+        if isinstance(store, Shown):
+            store, index = store.store, store.at(index)
         if self.together:
             self.read(store, index)
         found = store.cells.get(index)

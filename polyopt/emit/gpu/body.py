@@ -60,6 +60,7 @@ from polyopt.ir.loops import (
     CommitCopies,
     Declare,
     DeclareArray,
+    DeclareView,
     Fail,
     For,
     If,
@@ -163,7 +164,7 @@ class KernelEmitter:
                 return self.with_array(node)[1]
             case Assign():
                 raise AssertionError("vectors are no part of kernels")
-            case Fail() | AllocateArray() | CallLibrary() | Kernel():
+            case Fail() | AllocateArray() | CallLibrary() | Kernel() | DeclareView():
                 raise AssertionError("what the host does is no part of kernels")
             case _:
                 assert_never(node)

@@ -19,11 +19,14 @@ from functools import partial
 from math import prod
 
 from polyopt.dataclass import dataclass, field, replace
+from polyopt.emit.lanes import row_arrays
 from polyopt.emit.passes.disjoint import Element, LoopBox
 from polyopt.emit.passes.factors import factors
+from polyopt.emit.passes.panel_views import Panel, through_views
 from polyopt.emit.passes.rewriting import trip_count
 from polyopt.emit.passes.tiles import RegisterTile, is_contiguous, operands_of, register_nest
 from polyopt.emit.ranges import extent_of
+from polyopt.emit.regions import declared_names
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -59,7 +62,7 @@ from polyopt.ir.loops import (
     updated,
 )
 from polyopt.ir.names import fresh_name, has_iterator, iterators, reads, symbols
-from polyopt.ir.nodes import all_nodes, bodies, changed, map_bodies, map_inner
+from polyopt.ir.nodes import all_nodes, bodies, changed, changed_body, map_bodies, map_inner
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.types import DType
 from polyopt.machine import Machine
@@ -71,17 +74,19 @@ MANY = 9
 def pack_operands(fn: LoopFunction, machine: Machine) -> LoopFunction:
     """Return `fn` with shared operands of register tiles packed into panels."""
     arrays = {array.name: array for array in fn.arrays}
-    scope = _Scope(set(arrays) | set(fn.params), arrays, machine)
-
+    taken = {*arrays, *fn.params, *declared_names(fn.body)}
+    taken |= {getattr(argument, "symbol", "") for argument in fn.signature.arguments}
+    scope = _Scope(taken, arrays, row_arrays(fn), machine)
     return replace(fn, body=_inside(fn.body, (), scope))
 
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """The names that are taken, the function's arrays, the machine, the panels."""
+    """The names that are taken, the function's arrays, those in rows, the machine, the panels."""
 
     taken: set[str]
     arrays: Mapping[str, Array]
+    rows: frozenset[str]
     machine: Machine
     panels: set[str] = field(default_factory=set)
 
@@ -124,8 +129,8 @@ def _inside(body: Body, around: tuple[For, ...], scope: _Scope) -> Body:
     first = next((s for s in starts if s.is_shared(alone)), None)
     if first is None or trip_count(first.nest.tiles):
         return tuple(found)
-    plain = tuple(map(first.in_place, found[first.end :]))
-    return (*found[: first.start], If(first.pays(scope), tuple(found[first.start :]), plain))
+    filling, rest = tuple(found[first.start : first.end]), tuple(found[first.end :])
+    return (*found[: first.start], *first.where_it_pays(filling, rest, scope))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +142,16 @@ class _Start:
     nest: RegisterTile
     packs: list[_Packed]
 
-    def in_place(self, node: Node) -> Node:
-        """Return a node behind the panels reading the operands themselves."""
+    def where_it_pays(self, filling: Body, rest: Body, scope: _Scope) -> Body:
+        """Return nodes that read panels if these pay, otherwise the operands themselves."""
+        panels = tuple(Panel(p.array, p.cell, p.load, p.nest.panel) for p in self.packs)
+        once = through_views(filling, rest, panels, self.pays(scope), scope.rows, scope.taken)
+        if once is not None:
+            return once
+        plain = rest
         for packed in self.packs:
-            node = changed(node, partial(_exchanged, packed.cell, packed.load))
-        return node
+            plain = changed_body(plain, partial(_exchanged, packed.cell, packed.load))
+        return (If(self.pays(scope), (*filling, *rest), plain),)
 
     def pays(self, scope: _Scope) -> Expr:
         """Return whether there are so many tiles that panels pay.
@@ -168,7 +178,8 @@ def _with_factors(node: Node, scope: _Scope) -> Node:
     nest = register_nest(node)
     if nest is None:
         return node
-    found = factors(nest, _names("factor", scope.taken), scope.machine)
+    names = tuple(fresh_name(wish, scope.taken) for wish in ("factor", "factors"))
+    found = factors(nest, names, scope.machine)
     inside = nest.tiles.body
     for factor in found:
         scope.taken.add(factor.cell.array)
@@ -347,7 +358,7 @@ class _Packed:
 
 def _packs(nest: RegisterTile, around: tuple[For, ...], scope: _Scope) -> list[_Packed]:
     """Return the operands of a nest that are packed."""
-    taken, machine = scope.taken, scope.machine
+    machine = scope.machine
     inner = {nest.tiles.iter, nest.rows.iter}
     bounds = [bound for loop in nest.panel for bound in (loop.lower, loop.upper)]
     if any(has_iterator(bound, inner) or loads(bound) for bound in bounds):
@@ -374,8 +385,8 @@ def _packs(nest: RegisterTile, around: tuple[For, ...], scope: _Scope) -> list[_
         varying = next(x for x in loads(load) if has_iterator(x, {nest.lanes.iter}))
         if varying.array in scope.panels:
             continue
-        name = fresh_name(f"{varying.array}_panel", taken)
-        taken.add(name)
+        name = fresh_name(f"{varying.array}_panel", scope.taken)
+        scope.taken.add(name)
         scope.panels.add(name)
         cell = Load(name, index, load.dtype)
         array = Array(name, load.dtype, shape, Role.TEMP)
@@ -486,8 +497,3 @@ def _is_overwritten(load: Load, nest: RegisterTile, around: tuple[For, ...]) -> 
     box = LoopBox((*around, nest.tiles, *block, nest.depth, nest.rows, nest.lanes, *again))
     read = Element(tuple(substitute(i, other) for i in load.index))
     return not box.are_disjoint(Element(assign.target.index), read)
-
-
-def _names(wish: str, taken: set[str]) -> tuple[str, ...]:
-    first = fresh_name(wish, taken)
-    return (first, fresh_name(f"{wish}s", taken))

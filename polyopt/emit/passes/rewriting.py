@@ -12,7 +12,16 @@ from polyopt.emit.regions import declared_names
 from polyopt.ir.clock import checkpoint
 from polyopt.ir.expr import Expr, Iter, Load, Symbol, VectorLoad, rewrite, sub
 from polyopt.ir.linear import linear, normalize
-from polyopt.ir.loops import Body, Declare, DeclareArray, For, LoopFunction, Node, SetLocal
+from polyopt.ir.loops import (
+    Body,
+    Declare,
+    DeclareArray,
+    DeclareView,
+    For,
+    LoopFunction,
+    Node,
+    SetLocal,
+)
 from polyopt.ir.nodes import all_nodes, changed, map_bodies, map_inner
 
 
@@ -65,7 +74,7 @@ def renamed(body: Body, names: Mapping[str, str]) -> Body:
         match node:
             case Declare() | SetLocal():
                 return (replace(node, name=names.get(node.name, node.name)),)
-            case DeclareArray():
+            case DeclareArray() | DeclareView():
                 name = names.get(node.array.name, node.array.name)
                 return (replace(node, array=replace(node.array, name=name)),)
             case For(reductions=found) if found:
@@ -82,7 +91,7 @@ def local_names(body: Body) -> tuple[str, ...]:
     return tuple(
         node.name if isinstance(node, Declare) else node.array.name
         for node in body
-        if isinstance(node, Declare | DeclareArray)
+        if isinstance(node, Declare | DeclareArray | DeclareView)
     )
 
 
