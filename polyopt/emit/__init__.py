@@ -29,5 +29,7 @@ if TYPE_CHECKING:
     from polyopt.emit.c import emit_c as emit_c
     from polyopt.emit.gpu import device_loops as device_loops
     from polyopt.emit.passes import optimize_loops as optimize_loops
+    from polyopt.emit.passes.panel_views import Panel as Panel
+    from polyopt.emit.passes.panel_views import through_views as through_views
 else:
     __getattr__ = names_of(__name__)

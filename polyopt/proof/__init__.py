@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from polyopt.proof import threads as threads
     from polyopt.proof import trusted_accesses as trusted_accesses
     from polyopt.proof import turns as turns
+    from polyopt.proof import views as views
     from polyopt.proof.certificate import Certificate as Certificate
     from polyopt.proof.certificate import Claim as Claim
     from polyopt.proof.certificate import ClaimKind as ClaimKind

@@ -44,6 +44,7 @@ from polyopt.ir.loops import (
     CallLibrary,
     Comment,
     Declare,
+    DeclareView,
     For,
     If,
     LoopFunction,
@@ -59,7 +60,6 @@ from polyopt.ir.scan import is_open
 from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 from polyopt.proof.certificate import Claim, ClaimKind, Unclaimable, Verdict
-from polyopt.proof.views import check_views
 
 
 class _Malformed(Unclaimable):
@@ -70,7 +70,8 @@ def check_forms(function: LoopFunction) -> Claim:
     """Return whether every node and expression of `function` is well formed."""
     try:
         _body(function.body, is_shared=False)
-        check_views(function)
+        if any(isinstance(node, DeclareView) for node in all_nodes(function.body)):
+            proof.views.check_views(function)
         if any(isinstance(n, For) and n.kind is LoopKind.LIBRARY for n in all_nodes(function.body)):
             proof.regrouping.check_products(function.body, function.reassociable)
     except Unclaimable as error:

@@ -30,10 +30,8 @@ from polyopt.proof.nodes import set_locals, written
 def check_views(function: LoopFunction) -> None:
     """Raise `Unclaimable` for a view that may name other elements than its places have."""
     every = list(all_nodes(function.body))
-    if any(isinstance(node, DeclareView) for node in every):
-        local = (node.array for node in every if isinstance(node, DeclareArray))
-        arrays = {array.name: array for array in (*function.arrays, *local)}
-        _body(function.body, arrays)
+    local = (node.array for node in every if isinstance(node, DeclareArray))
+    _body(function.body, {array.name: array for array in (*function.arrays, *local)})
 
 
 def _body(body: Body, arrays: dict[str, Array]) -> None:

@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import Any
 
 from polyopt.emit import cbody, lower_scop
-from polyopt.emit.passes import packing, panel_views
+from polyopt.emit.passes import panel_views
 from polyopt.ir.expr import Const, add, integer
-from polyopt.ir.loops import Body, DeclareArray, DeclareView, For, LoopKind
+from polyopt.ir.loops import Body, DeclareArray, For, LoopKind
 from polyopt.ir.nodes import bodies, map_bodies
 from polyopt.ir.scop import Array
 from polyopt.transforms import rfactor
@@ -103,20 +103,14 @@ def _swapped_steps(original: Any, panel: Any) -> Any:
     return place and replace(place, steps=(*place.steps[1:], place.steps[0]))
 
 
-def _swapped_places(original: Any, *args: Any) -> Any:
+def _swapped_places(original: Any, array: Any, condition: Any, then: Any, otherwise: Any) -> Any:
     """Let views name panels where nothing is copied, operands where something is."""
-    return tuple(_exchanged(node) for node in original(*args) or ()) or None
-
-
-def _exchanged(node: Any) -> Any:
-    if isinstance(node, DeclareView):
-        return replace(node, then=node.otherwise, otherwise=node.then)
-    return node
+    return original(array, condition, otherwise, then)
 
 
 def _printed_swapped(original: Any, node: Any, printer: Any) -> Any:
     """Print a view's places in each other's place."""
-    return original(_exchanged(node), printer)
+    return original(replace(node, then=node.otherwise, otherwise=node.then), printer)
 
 
 GEMM = Case(
@@ -213,7 +207,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         52,
         "a view names its copy where nothing was copied",
-        (Change(packing, "through_views", _swapped_places),),
+        (Change(panel_views, "DeclareView", _swapped_places),),
         (Layer.PROOF, Layer.ENUMERATION, Layer.TEXT),
         BLOCKS,
         "choice of a buffer or of its source",

@@ -18,11 +18,11 @@ from collections.abc import Mapping
 from functools import partial
 from math import prod
 
+from polyopt import emit
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.lanes import row_arrays
 from polyopt.emit.passes.disjoint import Element, LoopBox
 from polyopt.emit.passes.factors import factors
-from polyopt.emit.passes.panel_views import Panel, through_views
 from polyopt.emit.passes.rewriting import trip_count
 from polyopt.emit.passes.tiles import RegisterTile, is_contiguous, operands_of, register_nest
 from polyopt.emit.ranges import extent_of
@@ -144,14 +144,15 @@ class _Start:
 
     def where_it_pays(self, filling: Body, rest: Body, scope: _Scope) -> Body:
         """Return nodes that read panels if these pay, otherwise the operands themselves."""
-        panels = tuple(Panel(p.array, p.cell, p.load, p.nest.panel) for p in self.packs)
-        once = through_views(filling, rest, panels, self.pays(scope), scope.rows, scope.taken)
+        panels = tuple(emit.Panel(p.array, p.cell, p.load, p.nest.panel) for p in self.packs)
+        pays = self.pays(scope)
+        once = emit.through_views(filling, rest, panels, pays, scope.rows, scope.taken)
         if once is not None:
             return once
         plain = rest
         for packed in self.packs:
             plain = changed_body(plain, partial(_exchanged, packed.cell, packed.load))
-        return (If(self.pays(scope), (*filling, *rest), plain),)
+        return (If(pays, (*filling, *rest), plain),)
 
     def pays(self, scope: _Scope) -> Expr:
         """Return whether there are so many tiles that panels pay.
