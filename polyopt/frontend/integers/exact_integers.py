@@ -25,6 +25,7 @@ from polyopt.frontend.integers.ranges import (
 )
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.drafts import dynamic_params, is_dynamic_name
+from polyopt.frontend.program.endpoint_checks import note_definition, note_overflow
 from polyopt.frontend.program.memory import stored_number
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.promote import cast
@@ -60,6 +61,7 @@ _PLAIN = {
     "add": BinaryOp.ADD, "subtract": BinaryOp.SUB, "multiply": BinaryOp.MUL,
     "bitwise_and": BinaryOp.AND, "bitwise_or": BinaryOp.OR, "bitwise_xor": BinaryOp.XOR,
 }  # fmt: skip
+_EVEN = ("add", "subtract", "negative")  # of operands that change evenly, so does the result
 _UNARY = {"negative": UnaryOp.NEG, "absolute": UnaryOp.ABS}
 _F64 = DType.FLOAT64
 
@@ -221,15 +223,24 @@ def _held(b: Builder, expr: Expr) -> Expr:
     plain = isinstance(inner, Const | Iter | Param | Symbol) or (
         isinstance(inner, Load) and not inner.index
     )
-    return expr if plain else stored_number(b, Number(expr, True), "value").expr
+    return expr if plain else _variable(b, expr)
 
 
 def _found(b: Builder, name: str, operands: tuple[Expr, ...], loc: Loc | None) -> Expr:
     """Return the result in a variable, beside a fault where it does not fit."""
     wrapped, outside = _overflow(b, name, operands)
     number = b.fault(CODE, f"`{b.words}` does not fit 64 bits", loc, HINT)
-    b.fail_where(outside, number, guarded=True)
-    return stored_number(b, Number(wrapped, True), "value").expr
+    if name in _EVEN:
+        note_overflow(b, outside, number, operands)
+    else:
+        b.fail_where(outside, number, guarded=True)
+    return _variable(b, wrapped)
+
+
+def _variable(b: Builder, value: Expr) -> Expr:
+    found = stored_number(b, Number(value, True), "value").expr
+    note_definition(b, found, value)
+    return found
 
 
 def _overflow(b: Builder, name: str, operands: tuple[Expr, ...]) -> tuple[Expr, Expr]:

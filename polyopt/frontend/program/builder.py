@@ -49,7 +49,7 @@ from polyopt.ir.source import Fault, LibraryCall, Subscripts
 from polyopt.ir.types import DType
 
 if TYPE_CHECKING:
-    from polyopt.frontend.program.endpoint_checks import SubscriptCheck
+    from polyopt.frontend.program.endpoint_checks import Check
     from polyopt.frontend.program.snapshots import Copied, Snapshot
 from polyopt.frontend.program.drafts import (
     Demand,
@@ -110,7 +110,8 @@ class Builder:
     rebinding: set[int] = field(default_factory=set)  # drafts that bind names again
     totals: list[Total] = field(default_factory=list)
     symbols: dict[str, str] = field(default_factory=dict)
-    subscripts: dict[int, SubscriptCheck] = field(default_factory=dict)  # draft -> what it checks
+    even_checks: dict[int, Check] = field(default_factory=dict)  # draft -> what it checks
+    definitions: dict[str, tuple[tuple[Loop, ...], Expr]] = field(default_factory=dict)
     iterators: set[str] = field(default_factory=set)
     scope: Scope = field(default_factory=Scope)
     position: int = 0
