@@ -14,8 +14,8 @@ from polyopt.dataclass import dataclass
 from polyopt.frontend.integers.affine_integers import compare, is_affine, negated
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.syntax.annotations import ArgType, SizeCondition
-from polyopt.frontend.values.array_arguments import size_name
 from polyopt.frontend.values.computed_sizes import as_affine, is_over_params
+from polyopt.frontend.values.identifiers import size_name
 from polyopt.frontend.values.shapes import equate
 from polyopt.ir.expr import (
     Binary,

@@ -46,12 +46,12 @@ from polyopt.frontend.values.array_arguments import (
     array_arguments,
     array_record,
     known_dims,
-    size_name,
     start_records,
 )
 from polyopt.frontend.values.codes import hint_of_no_dimensions, refuse
 from polyopt.frontend.values.computed_sizes import safe
 from polyopt.frontend.values.constants import refuse_written
+from polyopt.frontend.values.identifiers import size_name
 from polyopt.frontend.values.values import Known, Number, Value, as_value
 from polyopt.frontend.variables.call_frames import Frame
 from polyopt.frontend.variables.dynamic_types import learn_tags

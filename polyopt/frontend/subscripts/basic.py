@@ -7,7 +7,7 @@ Refuses: slice bounds that are not affine (PO0134), masks (PO0135).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -37,7 +37,6 @@ from polyopt.frontend.integers.affine_integers import (
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.drafts import dynamic_params
 from polyopt.frontend.program.statement_domains import Loop
-from polyopt.frontend.subscripts.flat_arrays import element_in_rows, position_in_rows
 from polyopt.frontend.subscripts.runtime_subscripts import (
     Pending,
     SubscriptSite,
@@ -143,8 +142,7 @@ def select_parts(
             case At(index=index, text=text):
                 place = SubscriptSite(name, text, loc, hollow)
                 inside = partial(position, b, place=place, pending=pending, held=held)
-                base = position_in_rows(b, tensor, index, inside)
-                dims.append(_Dim(inside(index, extent) if base is None else base, 0, None))
+                dims.append(_Dim(_base(b, tensor, index, extent, inside), 0, None))
             case Cut():
                 base, length = cut(b, part, extent, loc)
                 dims.append(_Dim(base, part.step, len(shape)))
@@ -167,8 +165,25 @@ def select_parts(
         )
 
     found = remapped(tensor, tuple(shape), index_map)
-    element_in_rows(b, found)
+    _element(b, found)
     return _unless_empty(found, hollow) if hollow else found
+
+
+def _base(
+    b: Builder, tensor: Tensor, index: Expr, extent: Expr, inside: Callable[[Expr, Expr], Expr]
+) -> Expr:
+    """Return the position of a subscript; `inside(index, extent)` requires it to be one."""
+    found = None
+    if tensor.rank == 1:
+        found = frontend.subscripts.flat_arrays.position_in_rows(b, tensor, index, inside)
+    return inside(index, extent) if found is None else found
+
+
+def _element(b: Builder, found: Tensor) -> None:
+    """Take note of an element of a flat argument."""
+    name = found.view.buffer.argument if found.view is not None else None
+    if found.rank == 0 and name in b.given and b.given[name][1].rank == 1:
+        frontend.subscripts.flat_arrays.element_in_rows(b, found)
 
 
 def _unless_empty(element: Tensor, conditions: Sequence[Expr]) -> Tensor:

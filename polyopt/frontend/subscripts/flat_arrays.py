@@ -134,15 +134,13 @@ def note_strides(b: Builder, name: str, array: Tensor, index: Expr) -> None:
 
 
 def element_in_rows(b: Builder, element: Tensor) -> None:
-    """Learn from an element of a reshaped argument which dimensions that has.
+    """Learn from an element of a flat argument which dimensions that has.
 
     In rows, it is one of the array's, as the array that it was taken from has shown.
     """
-    if element.rank or element.view is None:
-        return
+    assert element.view is not None
     buffer = element.view.buffer
-    if buffer.argument not in b.given or b.given[buffer.argument][1].rank != 1:
-        return
+    assert buffer.argument is not None
     first, *others = element.view.index(())
     if not others and not is_affine(first):
         note_strides(b, buffer.argument, b.given[buffer.argument][1], first)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from polyopt import frontend
 from polyopt.frontend.integers.affine_integers import (
     ZERO,
     at_least,
@@ -19,7 +20,6 @@ from polyopt.frontend.integers.affine_integers import (
 )
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.renaming import Renaming
-from polyopt.frontend.subscripts.flat_arrays import extents_of, folded
 from polyopt.frontend.syntax.annotations import (
     ArgType,
     ArrayType,
@@ -28,17 +28,13 @@ from polyopt.frontend.syntax.annotations import (
     ScalarType,
     SizeCondition,
 )
+from polyopt.frontend.values.identifiers import size_name
 from polyopt.frontend.values.values import Buffer, Index, Tensor, view_of, viewed
 from polyopt.ir.expr import Expr, Param, integer
 from polyopt.ir.source import NO_AXIS, ArrayArg, Layout, Start, StartOf
 from polyopt.never import assert_never
 
 Types = Mapping[str, ArgType]
-
-
-def size_name(argument: str, dim: int) -> str:
-    """Return the working name of a dimension; `is_size` knows it by the bracket."""
-    return f"{argument}.shape[{dim}]"
 
 
 def start_name(argument: str, dim: int) -> str:
@@ -95,13 +91,14 @@ def _owner(b: Builder, name: str, kind: ArrayType, parts: Mapping[str, PartType]
             for dim, (extent, before) in enumerate(zip(shape, kind.before, strict=True))
         )
     rows = None
-    if kind.rank == 1 and kind.layout is Layout.C and not (kind.before or parts):
-        rows = extents_of(b.facts, name, shape[0])
+    if name in b.facts.strides and kind.layout is Layout.C and not (kind.before or parts):
+        rows = frontend.subscripts.flat_arrays.extents_of(b.facts, name, shape[0])
     buffer = Buffer(b.names.unique(name), kind.dtype, rows or around, name, kind.layout)
     b.buffers.append(buffer)
     value = view_of(buffer)
     if rows is not None:
-        value = viewed(buffer, shape, lambda i: folded(b, name, rows, i[0]))
+        flat = frontend.subscripts.flat_arrays
+        value = viewed(buffer, shape, lambda i: flat.folded(b, name, rows, i[0]))
     if kind.before:
         value = viewed(
             buffer, shape, lambda i: tuple(plus(x, n) for x, n in zip(i, kind.before, strict=True))

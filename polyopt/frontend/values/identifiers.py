@@ -91,6 +91,11 @@ class Names:
         self._taken.add(name)
 
 
+def size_name(argument: str, dim: int) -> str:
+    """Return the working name of a dimension; `is_size` knows it by the bracket."""
+    return f"{argument}.shape[{dim}]"
+
+
 def _is_statement(name: str) -> bool:
     """Statements are called S0, S1, …; e0, e1, … name unknown subscripts in isl."""
     return re.fullmatch(r"[Se]\d+", name) is not None
