@@ -29,7 +29,7 @@ from polyopt.ir.expr import (
     loads,
     walk,
 )
-from polyopt.ir.linear import linear
+from polyopt.ir.linear import linear, slope_of
 from polyopt.ir.loops import (
     Assign,
     Body,
@@ -142,7 +142,7 @@ def is_unit_stride(access: Load | VectorLoad, name: str, rows: frozenset[str]) -
     """Tell whether iterator `name` moves an access by one element a step, or not at all."""
     if not any(part == Iter(name) for index in access.index for part in walk(index)):
         return True
-    strides = [dict(linear(index).terms).get(Iter(name), 0) for index in access.index]
+    strides = [slope_of(index, name) for index in access.index]
     return access.array in rows and strides[-1] == 1 and not any(strides[:-1])
 
 

@@ -70,6 +70,11 @@ def _normal_operand(expr: Expr) -> Expr:
     return normalize(expr) if expr.dtype is DType.INT64 else expr
 
 
+def slope_of(expr: Expr, name: str) -> int:
+    """Return the factor of iterator `name` in an INT64 sum; other terms may depend on it, too."""
+    return next((c for atom, c in linear(expr).terms if atom == Iter(name)), 0)
+
+
 _LEAST = -(2**63)
 
 

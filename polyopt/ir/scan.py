@@ -24,7 +24,7 @@ from polyopt.ir.expr import (
     walk,
 )
 from polyopt.ir.identity import identity, is_exact
-from polyopt.ir.linear import linear, normalize
+from polyopt.ir.linear import linear, normalize, slope_of
 from polyopt.ir.loops import Assign, For
 from polyopt.ir.names import reads
 from polyopt.ir.scop import Statement
@@ -112,7 +112,7 @@ def _follows(target: Load, before: Load, name: str, by: int = 1) -> bool:
     if any(loads(part) for part in (*target.index, *before.index)):
         return False
     last = {name: normalize(sub(Iter(name), integer(by)))}
-    moves = [dict(linear(part).terms).get(Iter(name), 0) for part in target.index]
+    moves = [slope_of(part, name) for part in target.index]
     atoms = (atom for part in target.index for atom, _ in linear(part).terms)
     inside = any(atom != Iter(name) and Iter(name) in walk(atom) for atom in atoms)
     if not any(moves) or inside or len(before.index) != len(target.index):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.expr import Iter, Load, Param, Symbol, VectorLoad, walk
-from polyopt.ir.linear import linear
+from polyopt.ir.linear import linear, slope_of
 from polyopt.ir.loops import (
     Assign,
     Body,
@@ -308,7 +308,7 @@ def _stride(load: _Access, name: str) -> int | None:
         return None
     if not load.index:
         return 0
-    steps = [dict(linear(index).terms).get(Iter(name), 0) for index in load.index]
+    steps = [slope_of(index, name) for index in load.index]
     plain = all(isinstance(a, Iter | Param) for i in load.index for a, _ in linear(i).terms)
     return steps[-1] if plain and not any(steps[:-1]) else None
 

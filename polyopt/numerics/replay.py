@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from polyopt.ir.expr import Expr, Iter, Load, VectorLoad, children, walk
+from polyopt.ir.expr import Expr, Load, VectorLoad, children, walk
 from polyopt.ir.interp import run_loops, run_program
-from polyopt.ir.linear import linear
+from polyopt.ir.linear import slope_of
 from polyopt.ir.loops import Assign, Body, Declare, For, LoopFunction, SetLocal
 from polyopt.ir.nodes import all_nodes
 from polyopt.ir.program import Program
@@ -53,7 +53,7 @@ def _loads(body: Body) -> list[Load | VectorLoad]:
 
 def _is_along(load: Load | VectorLoad, name: str) -> bool:
     """Tell whether iterator `name` moves an access to the next element, or not at all."""
-    strides = [dict(linear(index).terms).get(Iter(name), 0) for index in load.index]
+    strides = [slope_of(index, name) for index in load.index]
     return not any(strides) or (strides[-1] == 1 and not any(strides[:-1]))
 
 

@@ -27,7 +27,7 @@ from polyopt.ir.expr import (
     substitute,
     walk,
 )
-from polyopt.ir.linear import from_linear, linear
+from polyopt.ir.linear import from_linear, linear, slope_of
 from polyopt.ir.loops import CONCURRENT, Assign, Body, For, If, LoopKind, Node
 from polyopt.ir.names import has_iterator
 from polyopt.ir.nodes import all_nodes, bodies, map_bodies, own_expressions, with_bodies
@@ -113,7 +113,7 @@ def _chunk(chunks: For) -> _Chunk | None:
 def _shape(loop: For, name: str) -> tuple[int, Expr] | None:
     """Return size and start of the chunk that a loop runs a part of."""
     for lower in operands(loop.lower, BinaryOp.MAX):
-        size = dict(linear(lower).terms).get(Iter(name), 0)
+        size = slope_of(lower, name)
         start = sub(lower, mul(integer(size), Iter(name)))
         if size < 2 or has_iterator(from_linear(linear(start)), (name,)):
             continue

@@ -35,7 +35,7 @@ from polyopt.ir.expr import (
     sub,
     walk,
 )
-from polyopt.ir.linear import linear, normalize
+from polyopt.ir.linear import linear, normalize, slope_of
 from polyopt.ir.loops import (
     Body,
     DeclareArray,
@@ -203,7 +203,7 @@ def _part(dim: int, index: Expr, nest: ThreadNest, extents: dict[str, int]) -> _
 def _rest(index: Expr, nest: ThreadNest) -> Expr:
     """Return a subscript minus its multiples of the places in the nest."""
     for loop in reversed(nest.loops):  # inner ones may count from outer ones
-        factor = dict(linear(index).terms).get(Iter(loop.iter), 0)
+        factor = slope_of(index, loop.iter)
         index = sub(index, mul(integer(factor), sub(Iter(loop.iter), loop.lower)))
     return normalize(index)
 

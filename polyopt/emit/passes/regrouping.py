@@ -29,7 +29,6 @@ from polyopt.ir.expr import (
     Call,
     Const,
     Expr,
-    Iter,
     Load,
     MathFunc,
     Symbol,
@@ -40,7 +39,7 @@ from polyopt.ir.expr import (
     walk,
     with_children,
 )
-from polyopt.ir.linear import linear
+from polyopt.ir.linear import linear, slope_of
 from polyopt.ir.loops import Assign, Body, Declare, For, LoopFunction, LoopKind, Node, SetLocal
 from polyopt.ir.nodes import all_nodes, map_bodies
 from polyopt.ir.sums import REALS, coefficient, divisor, is_polynomial, sums_inside
@@ -482,7 +481,7 @@ def _distance(target: Load, load: Load, loop: For) -> int | None:
     found: int | None = None
     for mine, other in zip(target.index, load.index, strict=True):
         apart = linear(sub(mine, other))
-        step = dict(linear(mine).terms).get(Iter(loop.iter), 0) * loop.step
+        step = slope_of(mine, loop.iter) * loop.step
         if apart.terms or (step == 0 and apart.constant != 0):
             return None
         if step == 0:

@@ -14,7 +14,6 @@ from polyopt.ir.expr import (
     Cast,
     Const,
     Expr,
-    Iter,
     Load,
     Param,
     Symbol,
@@ -23,7 +22,7 @@ from polyopt.ir.expr import (
     children,
     walk,
 )
-from polyopt.ir.linear import linear
+from polyopt.ir.linear import slope_of
 from polyopt.ir.loops import Assign, For, LoopKind, Node
 from polyopt.ir.names import has_iterator
 
@@ -109,5 +108,5 @@ def is_contiguous(expr: Expr, loop: For) -> bool:
 
 def _is_side_by_side(load: Load, loop: For) -> bool:
     *outer, last = load.index
-    step = dict(linear(last).terms).get(Iter(loop.iter))
+    step = slope_of(last, loop.iter)
     return step == 1 and not any(has_iterator(i, {loop.iter}) for i in outer)

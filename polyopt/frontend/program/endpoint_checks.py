@@ -29,7 +29,7 @@ from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.drafts import Binding, Draft, dynamic_params
 from polyopt.frontend.program.statement_domains import Loop, Scope
 from polyopt.ir.expr import Const, Expr, Iter, Load, integer, rewrite, substitute
-from polyopt.ir.linear import linear, normalize
+from polyopt.ir.linear import linear, normalize, slope_of
 from polyopt.ir.names import iterators, reads
 
 STEEPEST = 1 << 12
@@ -214,7 +214,7 @@ def _changes_evenly(value: Expr, name: str) -> bool:
 
 def _with(value: Expr, name: str, small: Expr, large: Expr) -> Expr:
     """Return the smallest value for an iterator from `small` to `large`."""
-    slope = dict(linear(value).terms).get(Iter(name), 0)
+    slope = slope_of(value, name)
     if slope == 0:
         return value
     return normalize(substitute(value, {name: small if slope > 0 else large}))
