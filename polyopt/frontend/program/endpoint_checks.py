@@ -20,7 +20,6 @@ from polyopt.frontend.integers.affine_integers import (
     either,
     floordiv,
     less,
-    minus,
     plus,
     times,
 )
@@ -181,11 +180,9 @@ def _behind(b: Builder, loop: Loop, check: Check, changed: set[str]) -> Check | 
         return None
     if not all(_changes_evenly(value, loop.iter) for value in check.values):
         return None
-    up = loop.step > 0
-    distance = minus(loop.upper, loop.lower) if up else minus(loop.lower, loop.upper)
-    steps = floordiv(plus(distance, -1), integer(abs(loop.step)))
+    steps = floordiv(plus(loop.distance(loop.upper), -1), integer(abs(loop.step)))
     last = plus(loop.lower, times(steps, loop.step))
-    lower, upper = (loop.lower, last) if up else (last, loop.lower)
+    lower, upper = (loop.lower, last) if loop.step > 0 else (last, loop.lower)
     outside, renewed = check.at_ends(b, loop.iter, lower, upper)
     (number,) = check.draft.target.index
     assert isinstance(number, Const)

@@ -52,6 +52,10 @@ class Loop:
         value = Iter(self.iter)
         return value if self.step > 0 else Unary(UnaryOp.NEG, value, DType.INT64)
 
+    def distance(self, to: Expr) -> Expr:
+        """Return how far a value of the iterator is from its first one, as the loop counts."""
+        return minus(to, self.lower) if self.step > 0 else minus(self.lower, to)
+
     def conditions(self) -> tuple[Expr, ...]:
         """What holds of the iterator."""
         value = Iter(self.iter)
@@ -67,8 +71,7 @@ class Loop:
             )
         if abs(self.step) == 1:
             return bounds
-        distance = minus(value, self.lower) if self.step > 0 else minus(self.lower, value)
-        rest = Binary(BinaryOp.MOD, distance, integer(abs(self.step)), DType.INT64)
+        rest = Binary(BinaryOp.MOD, self.distance(value), integer(abs(self.step)), DType.INT64)
         return (*bounds, Compare(CompareOp.EQ, rest, integer(0)))
 
 

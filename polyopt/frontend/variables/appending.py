@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from polyopt.errors import Loc
-from polyopt.frontend.integers.affine_integers import floordiv, minus
+from polyopt.frontend.integers.affine_integers import floordiv
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import settled, store
 from polyopt.frontend.program.statement_domains import Loop, Scope, is_same_place
@@ -200,7 +200,7 @@ def _array(b: Builder, name: str, loop: Loop, value: Value, node: ast.Call, fram
     loc = frame.loc(node)
     element = as_tensor(settled(b, array_or_number(b, value, loc)))
     current = Iter(loop.iter)
-    distance = minus(current, loop.lower) if loop.step > 0 else minus(loop.lower, current)
+    distance = loop.distance(current)
     place: Expr = floordiv(distance, integer(abs(loop.step)))
     shape = (trips(b, loop), *element.shape)
     whole = view_of(b.new_buffer(name, element.dtype, shape, around=True))

@@ -18,7 +18,6 @@ from polyopt.frontend.integers.affine_integers import (
     floordiv,
     is_affine,
     less,
-    minus,
     modulo,
     plus,
     select,
@@ -170,10 +169,10 @@ def grouped(loop: Loop, period: int) -> tuple[Loop, tuple[Phase, ...]]:
     """Return the loop over groups of `period` iterations, and the iterations of a group."""
     value = Iter(loop.iter)
     if period == 1:
-        done = floordiv(_distance(loop, value), integer(abs(loop.step)))
+        done = floordiv(loop.distance(value), integer(abs(loop.step)))
         return loop, (Phase(value, done, TRUE),)
     size = abs(loop.step) * period
-    groups = floordiv(plus(_distance(loop, loop.upper), size - 1), integer(size))
+    groups = floordiv(plus(loop.distance(loop.upper), size - 1), integer(size))
     numbers = [plus(times(value, period), phase) for phase in range(period)]
     phases = tuple(_phase(loop, number) for number in numbers)
     first = replace(phases[0], runs=TRUE)
@@ -187,15 +186,10 @@ def _phase(loop: Loop, number: Expr) -> Phase:
     return Phase(value, number, runs)
 
 
-def _distance(loop: Loop, end: Expr) -> Expr:
-    """Return how far the loop's variable moves from its first value to `end`."""
-    return minus(end, loop.lower) if loop.step > 0 else minus(loop.lower, end)
-
-
 def trips(b: Builder, loop: Loop) -> Expr:
     """Return the number of iterations."""
     step = abs(loop.step)
-    return b.extent(floordiv(plus(_distance(loop, loop.upper), step - 1), integer(step)))
+    return b.extent(floordiv(plus(loop.distance(loop.upper), step - 1), integer(step)))
 
 
 def _bind_after(
