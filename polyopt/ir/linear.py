@@ -70,6 +70,11 @@ def _normal_operand(expr: Expr) -> Expr:
     return normalize(expr) if expr.dtype is DType.INT64 else expr
 
 
+STEEPEST = 1 << 12
+"""A sum whose factor of an iterator is no larger cannot wrap around on the way between two values
+inside of one array."""
+
+
 def slope_of(expr: Expr, name: str) -> int:
     """Return the factor of iterator `name` in an INT64 sum; other terms may depend on it, too."""
     return next((c for atom, c in linear(expr).terms if atom == Iter(name)), 0)

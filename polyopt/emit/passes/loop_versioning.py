@@ -33,7 +33,7 @@ from polyopt.ir.expr import (
     walk,
     with_children,
 )
-from polyopt.ir.linear import Linear, from_linear, linear
+from polyopt.ir.linear import STEEPEST, Linear, from_linear, linear
 from polyopt.ir.loops import Body, Declare, For, If, LoopFunction, LoopKind, Node, SetLocal, updated
 from polyopt.ir.names import iterators, reads, symbols
 from polyopt.ir.nodes import all_nodes, kernels_of, map_bodies, own_changed, own_expressions
@@ -41,8 +41,6 @@ from polyopt.ir.types import DType
 
 LARGEST = 60
 """Nodes of a loop that is printed twice."""
-STEEPEST = 1 << 12
-"""A subscript changes by no more in one iteration, so that it cannot wrap around on the way."""
 
 _KINDS = (LoopKind.SEQUENTIAL, LoopKind.VECTOR, LoopKind.PARALLEL)
 

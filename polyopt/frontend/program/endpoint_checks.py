@@ -28,11 +28,8 @@ from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.drafts import Binding, Draft, dynamic_params
 from polyopt.frontend.program.statement_domains import Loop, Scope
 from polyopt.ir.expr import Const, Expr, Iter, Load, integer, rewrite, substitute
-from polyopt.ir.linear import linear, normalize, slope_of
+from polyopt.ir.linear import STEEPEST, linear, normalize, slope_of
 from polyopt.ir.names import iterators, reads
-
-STEEPEST = 1 << 12
-"""A subscript changes by no more in one iteration, so that it cannot wrap around on the way."""
 
 
 @dataclass(frozen=True, slots=True)
