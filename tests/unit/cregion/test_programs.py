@@ -165,6 +165,16 @@ def test_other_macros_than_those_read_do_not_build(tmp_path):
 
 
 @pytest.mark.toolchain
+def test_flat_arrays_have_rows():
+    """No subscript is tested while the region runs: a function tests the sizes before."""
+    text = optimized(PROGRAMS)
+    for name in ("flat_product", "flat_images", "flat_ends"):
+        made = text[text.index(f"int polyopt_{name}") :].split("\n}\n")[0]
+        assert "faults" not in made
+        assert "po_status" not in made or name == "flat_product"  # memory of a packed operand
+
+
+@pytest.mark.toolchain
 def test_two_regions_of_one_function_share_their_helpers(tmp_path):
     source = tmp_path / "rows.c"
     source.write_text(
