@@ -20,6 +20,7 @@ from polyopt.frontend.integers.affine_integers import (
     either,
     floordiv,
     less,
+    minus,
     plus,
     times,
 )
@@ -61,11 +62,18 @@ class SubscriptCheck:
     ) -> tuple[Expr, SubscriptCheck]:
         """Return where the check fails for an iterator from `small` to `large`, and the check."""
         low, high = _with(self.low, name, small, large), _with(self.high, name, large, small)
-        outside = either(less(low, self.first), at_least(high, self.end))
+        outside = either(self._is_before(low), at_least(high, self.end))
         if low != high and range_of(low, b.span_of) == WORD:
-            wrapped = either(at_least(low, self.end), less(high, self.first))  # in between
+            wrapped = either(at_least(low, self.end), self._is_before(high))  # in between
             outside = either(outside, wrapped)
         return outside, replace(self, low=low, high=high)
+
+    def _is_before(self, index: Expr) -> Expr:
+        """Return whether a subscript is before the first element.
+
+        In the form in which conditions are printed; a sum that wraps around is of one behind them.
+        """
+        return less(minus(index, self.first), ZERO)
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,3 +145,26 @@ def test_kernels_raise_where_python_does(function):
         else:
             kernel(*ours)
             np.testing.assert_array_equal(ours[2], args[2])
+
+
+def filtered(img, weights, out, w: int, r: int):
+    """Its schedule is skewed: conditions on products are compared in another basis."""
+    for i in range(img.shape[0] // w - 2 * r):
+        for j in range(w - 2 * r):
+            total = 0.0
+            for p in range(2 * r + 1):
+                for q in range(2 * r + 1):
+                    total += img[(i + p) * w + j + q] * weights[p * (2 * r + 1) + q]
+            out[i * (w - 2 * r) + j] = total
+
+
+@pytest.mark.machine
+def test_checks_of_products_are_proven_in_skewed_loops():
+    rng = np.random.default_rng(0)
+    img, weights = rng.random(9 * 11), rng.random(25)
+    found, expected = np.zeros(5 * 7), np.zeros(5 * 7)
+    filtered(img, weights, expected, 11, 2)
+    po.kernel(filtered)(img, weights, found, 11, 2)
+    np.testing.assert_allclose(found, expected)
+    with pytest.raises(IndexError):
+        po.kernel(filtered)(img, weights[:-1], found, 11, 2)
