@@ -270,7 +270,8 @@ def _group_claims(
     statements = {statement.name: statement for statement in scop.statements}
     body = without_partial_results(body, path, statements, given, used)
     try:
-        nest = read(body, path)
+        faults = frozenset(a.name for a in scop.arrays if a.role is Role.FAULT)
+        nest = read(body, path, faults)
         running = frozenset(run.statement for run in nest.runs())
         part = source_part(scop, running, is_temporary)
     except Unreadable as error:

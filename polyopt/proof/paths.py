@@ -5,13 +5,13 @@ In: nodes from the outermost inwards.  Out: isl sets over their iterators.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 import islpy as isl
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.expr import Binary, BinaryOp, Expr, Unary, UnaryOp
+from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Select, Unary, UnaryOp
 from polyopt.ir.loops import CONCURRENT, Body, For, If, Node
 from polyopt.ir.nodes import bodies
 from polyopt.ir.types import DType
@@ -21,6 +21,13 @@ from polyopt.proof.affine import Frame, NotAffine
 @dataclass(frozen=True, slots=True)
 class Holds:
     """A condition that is true at the node."""
+
+    condition: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Excludes:
+    """A condition that is false at the node, unless a fault was noted, which voids all results."""
 
     condition: Expr
 
@@ -38,7 +45,7 @@ class Path:
 
     params: tuple[str, ...]
     context: isl.Set
-    steps: tuple[Iterates | Holds, ...] = ()
+    steps: tuple[Iterates | Holds | Excludes, ...] = ()
     outer: Path | None = None
 
     def into(self, node: Node, position: int) -> Path:
@@ -53,8 +60,20 @@ class Path:
             case _:
                 return self
 
-    def _with(self, step: Iterates | Holds) -> Path:
+    def without(self, conditions: Iterable[Expr]) -> Path:
+        """Return the path to a node where none of the conditions of noted faults holds."""
+        path = self
+        for condition in conditions:
+            path = path._with(Excludes(condition))
+        return path
+
+    def _with(self, step: Iterates | Holds | Excludes) -> Path:
         return Path(self.params, self.context, (*self.steps, step), self)
+
+    @property
+    def excluded(self) -> tuple[Expr, ...]:
+        """The conditions that are false at the node, unless a fault was noted."""
+        return tuple(step.condition for step in self.steps if isinstance(step, Excludes))
 
     @property
     def loops(self) -> tuple[For, ...]:
@@ -69,7 +88,7 @@ class Path:
     @cached_property
     def frame(self) -> Frame:
         """The names in scope."""
-        if self.outer is not None and isinstance(self.steps[-1], Holds):
+        if self.outer is not None and not isinstance(self.steps[-1], Iterates):
             return self.outer.frame
         return Frame(self.params, tuple(loop.iter for loop in self.loops))
 
@@ -124,6 +143,9 @@ def conjuncts(condition: Expr) -> Iterator[Expr]:
         case Binary(op=BinaryOp.AND, dtype=DType.BOOL):
             yield from conjuncts(condition.left)
             yield from conjuncts(condition.right)
+        case Select(otherwise=Const(value=False), dtype=DType.BOOL):
+            yield from conjuncts(condition.condition)
+            yield from conjuncts(condition.then)
         case Unary(op=UnaryOp.INVERT, operand=Binary(op=BinaryOp.OR) as either):
             for side in (either.left, either.right):
                 yield from conjuncts(Unary(UnaryOp.INVERT, side, DType.BOOL))

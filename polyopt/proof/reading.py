@@ -25,6 +25,7 @@ from polyopt.ir.loops import (
     DeclareArray,
     For,
     If,
+    Node,
     SetLocal,
 )
 from polyopt.ir.showing import show
@@ -104,14 +105,20 @@ def all_runs(body: tuple[Piece, ...]) -> Iterator[Run]:
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, faults: frozenset[str]) -> None:
+        self.faults = faults
         self.homes: dict[str, int] = {}
         self.scopes: dict[str, tuple[Path, int]] = {}
         self.count = 0
 
     def body(self, body: Body, path: Path) -> tuple[Piece, ...]:
         found: list[Piece] = []
+        excluded: list[Expr] = []
+        start = path
         for node in body:
+            path = start.without(c for c in excluded if _is_lasting(c, (node,), start))
+            excluded = [c for c in excluded if is_stable(c, (node,), start)]
+            excluded += self.noted(node)
             match node:
                 case For():
                     inner = path.into(node, 0)
@@ -126,15 +133,23 @@ class _Reader:
                     found.append(self.run(target, node, path))
                 case Declare() | SetLocal():
                     if isinstance(node, Declare):
-                        self.home(node.name, path)
+                        self.home(node.name, start)
                     found.append(self.run(Symbol(node.name, node.dtype, node.lanes), node, path))
                 case DeclareArray() | AllocateArray():
-                    self.home(node.array.name, path)
+                    self.home(node.array.name, start)
                 case Comment():
                     pass
                 case _:
                     raise Unreadable(type(node).__name__)
         return tuple(found)
+
+    def noted(self, node: Node) -> Iterator[Expr]:
+        """Yield the condition at which a node notes a fault."""
+        match node:
+            case If(then=(Assign(target=target),)) if target.array in self.faults:
+                yield node.condition
+            case _:
+                pass
 
     def branch(self, body: Body, path: Path, outer: Path) -> tuple[Piece, ...]:
         """Return a branch, whose conditions on data must hold until each run in it starts."""
@@ -196,9 +211,12 @@ def _is_counted(loop: For, inside: Path) -> bool:
     return loop.lower not in data and loop.upper not in data
 
 
-def read(body: Body, path: Path) -> RunTree:
-    """Return the tree of a part's loops; raises `Unreadable`."""
-    reader = _Reader()
+def read(body: Body, path: Path, faults: frozenset[str]) -> RunTree:
+    """Return the tree of a part's loops, which note `faults`; raises `Unreadable`.
+
+    Where a fault is noted nothing else counts, so its condition is false at what follows.
+    """
+    reader = _Reader(faults)
     nest = RunTree(reader.body(body, path), reader.homes)
     for run in nest.runs():
         reader.check_scope(run)

@@ -100,8 +100,7 @@ def _inlined(
         value = rewrite(local.value, rule)
         if reads(value) & changes or symbols(value) & sets:
             later = body[position + 1 :]
-            last = max((n for n, node in enumerate(later) if uses(node, local.name)), default=-1)
-            if not is_stable(value, later[: last + 1], path):
+            if not _is_lasting(value, local.name, later, path):
                 continue
         values[local.name] = value
     kept = [
@@ -110,6 +109,27 @@ def _inlined(
         if position not in gone and not (isinstance(node, Declare) and node.name in values)
     ]
     return tuple(changed(node, rule) for node in kept) if values else tuple(kept)
+
+
+def _is_lasting(value: Expr, name: str, body: Body, path: Path) -> bool:
+    """Tell whether nothing changes the operands of a local's value before its last use in `body`.
+
+    A node reads before it changes anything, as does what tests a condition.
+    """
+    last = max((n for n, node in enumerate(body) if uses(node, name)), default=-1)
+    if last < 0:
+        return True
+    if not is_stable(value, body[:last], path):
+        return False
+    node = body[last]
+    match node:
+        case Assign() | Declare() | SetLocal():
+            return True
+        case If():
+            parts = enumerate(bodies(node))
+            return all(_is_lasting(value, name, part, path.into(node, n)) for n, part in parts)
+        case _:
+            return is_stable(value, (node,), path)
 
 
 # -- an accumulator ----------------------------------------------------------------------------

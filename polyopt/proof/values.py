@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import TypeGuard
 
 from polyopt import proof
 from polyopt.dataclass import dataclass, field, replace
@@ -22,6 +24,7 @@ from polyopt.ir.expr import (
     Load,
     MathFunc,
     Param,
+    Select,
     Symbol,
     Unary,
     UnaryOp,
@@ -35,6 +38,7 @@ from polyopt.ir.expr import (
     with_children,
 )
 from polyopt.ir.linear import Linear, from_linear, linear
+from polyopt.ir.loops import If
 from polyopt.ir.names import depends_on_data
 from polyopt.ir.scop import Statement
 from polyopt.ir.showing import show
@@ -43,6 +47,7 @@ from polyopt.ir.types import DType
 from polyopt.proof.affine import NotAffine
 from polyopt.proof.paths import Path, conjuncts
 from polyopt.proof.reading import Run
+from polyopt.proof.tested_subscripts import Tests, either, is_two_sided, two_sided
 from polyopt.proof.widths import fits
 
 
@@ -115,7 +120,9 @@ class Matcher:
     def guard(self, guard: Expr | None, data: tuple[Expr, ...]) -> None:
         """Check that the conditions on data are those of the statement; raises `Differs`."""
         wanted = [] if guard is None else list(conjuncts(guard))
-        found = list(data)
+        if any(map(is_two_sided, found := list(data))):
+            wanted = [rewrite(self._possible(part), two_sided) for part in wanted]
+            found = [self._possible(part) for part in found]
         rest = [part for part in wanted if not self._holds(part)]
         for part in found:
             hit = next((want for want in rest if self._is_same(want, part)), None)
@@ -130,7 +137,7 @@ class Matcher:
     def _holds(self, part: Expr) -> bool:
         """Tell whether a condition on sizes and iterators is true at all iterations of the run."""
         if depends_on_data(part):
-            return False
+            return self._tests.tell(part)
         try:
             here = self.path.frame.condition(_one_kind(self.at_instance(part)))
         except NotAffine:
@@ -146,14 +153,35 @@ class Matcher:
             return False
         return True
 
+    def _both(self, want: Binary, found: Select) -> None:
+        """Compare a conjunction with one whose right side counts only where the left holds."""
+        self.value(want.left, found.condition)
+        path = self.path.into(If(found.condition, ()), 0)
+        replace(self, path=path).value(want.right, found.then)
+
+    @property
+    def _tests(self) -> Tests:
+        """What tests and conditions say of subscripts."""
+        return Tests(self.path, self._is_same, self.moved)
+
+    def _possible(self, part: Expr) -> Expr:
+        """Return a condition without alternatives that sizes and iterators rule out."""
+        found = operands(part, BinaryOp.OR)
+        rest = [one for one in found if not self._holds(Unary(UnaryOp.INVERT, one, DType.BOOL))]
+        return part if len(rest) in (0, len(found)) else reduce(either, rest)
+
     # -- values
 
     def value(self, want: Expr, found: Expr) -> None:
         """Check that `found` computes `want`; raises `Differs`."""
         if self.fuses and self.regroups and (is_polynomial(want) or is_polynomial(found)):
             self.either(want, found, Matcher.value)
-        else:
+        elif _is_alike_outside(want, found):
             self._as_written(want, found)
+        elif _is_and(want) and _is_choice_of_both(found):
+            self._both(want, found)
+        else:
+            self._as_written(self._tests.inside(want), found)
 
     def either(
         self, want: Expr, found: Expr, compare: Callable[[Matcher, Expr, Expr], None]
@@ -348,6 +376,19 @@ class Matcher:
         """Return an expression over the statement's iterators at the run's instance."""
         values = self.values
         return rewrite(expr, lambda e: values.get(e.name) if isinstance(e, Iter) else None)
+
+
+def _is_alike_outside(one: Expr, two: Expr) -> bool:
+    """Tell whether two expressions are of one operation."""
+    return type(one) is type(two) and getattr(one, "op", None) is getattr(two, "op", None)
+
+
+def _is_and(expr: Expr) -> TypeGuard[Binary]:
+    return isinstance(expr, Binary) and expr.op is BinaryOp.AND and expr.dtype is DType.BOOL
+
+
+def _is_choice_of_both(expr: Expr) -> TypeGuard[Select]:
+    return isinstance(expr, Select) and expr.otherwise == Const(False, DType.BOOL)
 
 
 def _is_alike(want: Expr, found: Expr) -> bool:
