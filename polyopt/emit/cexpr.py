@@ -473,6 +473,8 @@ class ExprPrinter:
                 return f"{name}({self.text(expr.then)}, {self.text(expr.otherwise)})", ATOM
             name = self.helper(Helper(HelperKind.CHOOSE, expr.dtype, lanes(expr)))
             return f"{name}({condition}, {self.text(expr.then)}, {self.text(expr.otherwise)})", ATOM
+        if expr.dtype is DType.BOOL and expr.otherwise == Const(False, DType.BOOL):
+            return f"{self.text(expr.condition, BIT_OR)} && {self.text(expr.then, BIT_OR)}", AND
         if level in BITWISE or level < OR:  # clang warns where bit operators lean on precedence
             condition = f"({condition})"
         then, otherwise = self.text(expr.then, OR), self.text(expr.otherwise)

@@ -207,7 +207,10 @@ def without_repeated_checks(
             for early in range(number)
             if drafts[early].target.array in faults
         ):
-            found.append(_in_first_iterations(_of_sources(draft, number, drafts), drafts, dynamic))
+            first = _in_first_iterations(draft, drafts, dynamic)
+            moved = _in_first_iterations(_of_sources(draft, number, drafts), drafts, dynamic)
+            fewer = len(moved.scope.conditions) > len(first.scope.conditions)
+            found.append(moved if fewer else first)  # beside its access a check costs little
     return found
 
 

@@ -1,0 +1,255 @@
+"""Know the limits of subscripts that are found while the kernel runs.
+
+In: tests that were made before a node, conditions around it, locals with subscripts.  Out: which
+subscripts are inside, and expressions that use them as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from polyopt.dataclass import dataclass, field, replace
+from polyopt.emit.regions import declared_names, written_arrays
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Const,
+    Expr,
+    Load,
+    Select,
+    Symbol,
+    add,
+    children,
+    integer,
+    operands,
+    sub,
+    walk,
+    with_children,
+)
+from polyopt.ir.linear import Linear, from_linear, linear
+from polyopt.ir.loops import Node, SetLocal
+from polyopt.ir.names import iterators, reads, symbols
+from polyopt.ir.nodes import all_nodes
+from polyopt.ir.types import DType
+
+TRUE = Const(True, DType.BOOL)
+_FALSE = Const(False, DType.BOOL)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A bound of a subscript: not negative if `extent` is None, else below `extent`.
+
+    It is known where all of `guards` hold.
+    """
+
+    index: Expr
+    extent: Linear | None
+    guards: frozenset[Expr] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What holds at a node: limits, conditions around it, and locals that have subscripts.
+
+    `chooses`: one side of a choice can be left out, which lanes do not.
+    """
+
+    limits: tuple[Limit, ...] = ()
+    conditions: frozenset[Expr] = frozenset()
+    locals: Mapping[Expr, Symbol] = field(default_factory=dict)
+    chooses: bool = True
+
+    def where(self, condition: Expr) -> Known:
+        """Return what holds where a condition does, too."""
+        more = map(normal, operands(condition, BinaryOp.AND))
+        return replace(self, conditions=self.conditions.union(more))
+
+    def after(self, node: Node) -> Known:
+        """Return what still holds after a node, or in a loop with it."""
+        changes = changes_of(node)
+        if not changes:
+            return self
+
+        def stays(expr: Expr) -> bool:
+            return names_of(expr).isdisjoint(changes)
+
+        limits = (
+            limit
+            for limit in self.limits
+            if stays(limit.index)
+            and all(map(stays, limit.guards))
+            and (limit.extent is None or stays(from_linear(limit.extent)))
+        )
+        kept = {value: name for value, name in self.locals.items() if stays(value)}
+        conditions = frozenset(filter(stays, self.conditions))
+        return Known(tuple(limits), conditions, kept, self.chooses)
+
+    def is_low(self, index: Expr) -> bool:
+        """Tell whether a subscript is known not to be negative."""
+        return self._has(index, None)
+
+    def is_below(self, index: Expr, extent: Expr) -> bool:
+        """Tell whether a subscript is known to be below an extent."""
+        limit = linear(normal(extent))
+        if self._has(index, limit):
+            return True
+        match index:
+            case Select(condition=Compare(op=CompareOp.LT, left=raw, right=Const(value=0))):
+                wraps = index.otherwise == raw and linear(normal(sub(index.then, raw))) == limit
+                return wraps and self._has(raw, limit)
+            case _:
+                return False
+
+    def _has(self, index: Expr, extent: Linear | None) -> bool:
+        found = normal(index)
+        return any(
+            limit.index == found and limit.extent == extent and limit.guards <= self.conditions
+            for limit in (*self.limits, *_limits_with(self.conditions))
+        )
+
+
+def changes_of(node: Node) -> frozenset[str]:
+    """Return the arrays and locals that a node sets, and the iterators of its loops."""
+    sets = {n.name for n in all_nodes((node,)) if isinstance(n, SetLocal)}
+    return written_arrays((node,)) | declared_names((node,)) | sets
+
+
+def names_of(expr: Expr) -> frozenset[str]:
+    """Return the iterators, arrays and locals in an expression."""
+    return iterators(expr) | reads(expr) | symbols(expr)
+
+
+@lru_cache(maxsize=1 << 12)
+def normal(expr: Expr) -> Expr:
+    """Return an expression with all sums in it collected."""
+    parts = children(expr)
+    if not parts:
+        return expr
+    expr = with_children(expr, tuple(map(normal, parts)))
+    is_sum = isinstance(expr, Binary) and expr.op in (BinaryOp.ADD, BinaryOp.SUB)
+    return from_linear(linear(expr)) if is_sum and expr.dtype is DType.INT64 else expr
+
+
+def limits_without(condition: Expr) -> Iterator[Limit]:
+    """Yield the limits of subscripts that hold where a condition does not."""
+    parts = operands(condition, BinaryOp.AND)
+    for number, part in enumerate(parts):
+        guards = frozenset(map(normal, (*parts[:number], *parts[number + 1 :])))
+        for one in operands(part, BinaryOp.OR):
+            for index, extent in limits_left(one):
+                told = None if extent is None else linear(normal(extent))
+                yield Limit(normal(index), told, guards)
+
+
+@lru_cache(maxsize=1 << 8)
+def _limits_with(conditions: frozenset[Expr]) -> tuple[Limit, ...]:
+    """Return the limits of subscripts that hold where all of some conditions do."""
+    found: list[Limit] = []
+    for one in conditions:
+        match one:
+            case Compare(op=CompareOp.GE, left=index, right=Const(value=0)) if _is_index(index):
+                found.append(Limit(index, None))
+            case Compare(op=CompareOp.LE, left=Const(value=0), right=index) if _is_index(index):
+                found.append(Limit(index, None))
+            case Compare(op=CompareOp.LT, left=index, right=extent) if _is_index(index):
+                found.append(Limit(index, linear(extent)))
+            case _:
+                pass
+    return tuple(found)
+
+
+def limits_left(condition: Expr) -> tuple[tuple[Expr, Expr | None], ...]:
+    """Return the limits that a subscript has left where a condition holds."""
+    match condition:
+        case Compare(op=CompareOp.LT, left=index, right=Const(value=0)) if _is_index(index):
+            return ((index, None),)
+        case Compare(op=CompareOp.GE, left=index, right=extent) if _is_index(index):
+            return ((index, extent),)
+        case Compare(op=CompareOp.NE, left=inside, right=index) if _is_index(index):
+            match inside:
+                case Binary(
+                    op=BinaryOp.MIN,
+                    left=Binary(op=BinaryOp.MAX, left=moved, right=Const(value=0)),
+                    right=last,
+                ) if moved == index:
+                    return ((index, None), (index, add(last, integer(1))))
+                case _:
+                    return ()
+        case _:
+            return ()
+
+
+def _is_index(expr: Expr) -> bool:
+    """Tell whether an expression is found at run time: the proof knows all of iterators."""
+    if isinstance(expr, Binary) and expr.op in (BinaryOp.AND, BinaryOp.XOR):
+        return False  # the sign of what wrapped around
+    return expr.dtype is DType.INT64 and bool(reads(expr) or symbols(expr))
+
+
+def simple(expr: Expr, known: Known) -> Expr:
+    """Return an expression as it is where what is known holds."""
+    local = known.locals.get(normal(expr)) if expr.dtype is DType.INT64 else None
+    if local is not None:
+        return local
+    match expr:
+        case Binary(op=BinaryOp.MIN | BinaryOp.MAX):
+            inside = _inside(expr, known)
+            if inside is not expr:
+                return simple(inside, known)
+        case Compare():
+            if expr.left.dtype is DType.INT64 and _holds(expr, known) is not None:
+                return TRUE if _holds(expr, known) else _FALSE
+        case _:
+            pass
+    if isinstance(expr, Binary) and expr.op is BinaryOp.AND and expr.dtype is DType.BOOL:
+        return _both(expr, known)
+    parts = tuple(simple(part, known) for part in children(expr))
+    expr = with_children(expr, parts) if parts else expr
+    match expr:
+        case Select(condition=condition) if condition == _FALSE:
+            return expr.otherwise
+        case _:
+            return expr
+
+
+def _both(expr: Binary, known: Known) -> Expr:
+    """Return a conjunction; its right side is evaluated second where that lets it be simpler."""
+    left, right = simple(expr.left, known), simple(expr.right, known)
+    inner = known.where(expr.left)
+    second = simple(expr.right, inner)
+    if TRUE in (left, second):
+        return left if second == TRUE else right
+    if second == right or not any(isinstance(part, Load) and part.index for part in walk(second)):
+        return replace(expr, left=left, right=second)
+    if known.chooses:
+        return Select(left, second, _FALSE, DType.BOOL)
+    return replace(expr, left=left, right=right)
+
+
+def _inside(expr: Binary, known: Known) -> Expr:
+    """Return the subscript that a minimum or maximum keeps inside, if it is known to be."""
+    match expr:
+        case Binary(op=BinaryOp.MAX, left=index, right=Const(value=0)) if known.is_low(index):
+            return index
+        case Binary(op=BinaryOp.MIN, left=left, right=last) if expr.dtype is DType.INT64:
+            index = _inside(left, known) if isinstance(left, Binary) else left
+            return index if known.is_below(index, add(last, integer(1))) else expr
+        case _:
+            return expr
+
+
+def _holds(expr: Compare, known: Known) -> bool | None:
+    """Tell whether a comparison holds, None if that is not known."""
+    match expr:
+        case Compare(op=CompareOp.GE, left=index, right=Const(value=0)) if known.is_low(index):
+            return True
+        case Compare(op=CompareOp.LT, left=index, right=Const(value=0)) if known.is_low(index):
+            return False
+        case Compare(op=CompareOp.LT, left=index, right=extent) if known.is_below(index, extent):
+            return True
+        case _:
+            return None
