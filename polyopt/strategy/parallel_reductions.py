@@ -32,25 +32,33 @@ from polyopt.transforms import Fuse, Interchange, Parallelize, Tile
 
 TERMS = 4096  # iterations of a loop that have one partial result
 ROWS = 4  # iterations of a loop with one more inside
+AROUND = 1
+"""Serial loops around a sum that is split: threads meet once for each of their iterations."""
 
 
 def parallelize_reductions(schedule: Schedule, skip: Collection[str]) -> Schedule:
     """Return `schedule` with whole reductions parallel, except in bands named in `skip`."""
-    for label in list(serial(schedule.tree)):
+    for label in list(serial(schedule.tree, AROUND)):
         if label in skip or label not in {band.label for band in bands(schedule.tree)}:
             continue
         schedule = _fused(schedule, label, skip) or schedule
     return schedule
 
 
-def serial(tree: Tree) -> Iterator[str]:
-    """Yield the labels of outermost bands that are neither parallel nor in parallel loops."""
+def serial(tree: Tree, most: int | None = None) -> Iterator[str]:
+    """Yield the labels of bands that are neither parallel nor in parallel loops.
+
+    `most`: of those that so many loops are around at most.
+    """
+    if most is not None and most < 0:
+        return
     if isinstance(tree, Band):
         if any(m.coincident or m.kind is not LoopKind.SEQUENTIAL for m in tree.members):
             return
         yield tree.label
+        most = None if most is None else most - len(tree.members)
     for child in children(tree):
-        yield from serial(child)
+        yield from serial(child, most)
 
 
 def _split(schedule: Schedule, label: str) -> Schedule | None:
