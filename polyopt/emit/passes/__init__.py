@@ -20,6 +20,7 @@ from polyopt.emit.passes.gathers import shorten_gathering_vectors
 from polyopt.emit.passes.guards import hoist_guards
 from polyopt.emit.passes.immediate_faults import leave_at_faults
 from polyopt.emit.passes.invariant_hoisting import hoist_invariants
+from polyopt.emit.passes.joined_conditions import join_conditions
 from polyopt.emit.passes.loop_versioning import computed_sizes, version_on_subscripts
 from polyopt.emit.passes.nontemporal_stores import strip_mine_nontemporal, use_nontemporal_stores
 from polyopt.emit.passes.outer_vectorization import vectorize_across_rows
@@ -59,6 +60,7 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
         ("packing", lambda f: pack_operands(f, machine)),
         ("vectorized reductions", vectorize_reductions),
         ("exits at faults", leave_at_faults),
+        ("joined conditions", join_conditions),
         ("collected faults", collect_faults),
         ("strip-mined nontemporal stores", strip_mine_nontemporal),
         ("explicit vectors", lambda f: vectorize(f, machine)),
