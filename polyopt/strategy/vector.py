@@ -76,6 +76,7 @@ def vector_gain(
 ) -> int:
     """Return a score for vectorizing the loop, from its contiguous accesses.
 
+    An element that data say where it lies is tested and loaded by itself: lanes gain nothing.
     Temporaries whose values live in one iteration of all loops around it, as `nests` says, are
     rows along it: they have no other dimension when loops are made.
     """
@@ -89,6 +90,8 @@ def vector_gain(
         if direction is None or not any(direction):
             continue
         write, *reads = accesses(statement)
+        if not all(read.exact for read in reads):
+            return -100
         is_row = [len(nests.get(a.array, ())) == len(path) > 0 for a in (write, *reads)]
         steps = [
             Stride.CONTIGUOUS if own else stride_of(a, schedule.scop, statement, direction)
