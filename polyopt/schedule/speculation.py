@@ -3,8 +3,8 @@
 In: a Program.  Out: the Program with the guards of such scalars' writes dropped (speculation:
 S. Muchnick, "Advanced Compiler Design and Implementation", 1997, section 17.1): each iteration then
 writes the scalar before it reads it, so that no dependence on an earlier iteration is left.
-Leaves alone: values that read arrays that the guard does not read, whose subscripts it may protect,
-call functions, or convert numbers; scalars that anything else reads; conditions that change before
+Leaves alone: values that read elements, call functions, or make integers of floats where the guard
+does not, which may protect them; scalars that anything else reads; conditions that change before
 the read.
 """
 
@@ -16,6 +16,7 @@ from polyopt.dataclass import replace
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
+    Cast,
     Compare,
     Const,
     Expr,
@@ -72,14 +73,16 @@ def _is_local(name: str, statements: Sequence[Statement]) -> bool:
 def _is_harmless(value: Expr, guard: Expr) -> bool:
     """Tell whether a value is arithmetic of floating-point numbers, or compares: neither can fail.
 
-    The numbers are scalars, or elements that the guard reads in any case.
+    The numbers are scalars, or what the guard computes in any case.
     """
     there = set(walk(guard))
     for part in walk(value):
         match part:
             case Load(index=()) | Const() | Symbol() | Param() | Iter():
                 pass
-            case Load() if part in there:
+            case _ if part in there:
+                pass
+            case Cast() if part.dtype.is_float and part.operand.dtype.is_integer:
                 pass
             case Compare():
                 pass

@@ -95,7 +95,20 @@ def interval_of(  # noqa: C901  one case each
 
 
 def interval_where(condition: Expr, expr: Expr) -> Interval:
-    """Return the bounds of an integer expression that a condition states where it holds."""
+    """Return the bounds of an integer expression that a condition states where it holds.
+
+    Those of `i` tell of `i + 1`, too, where `i` cannot be so large that the sum wraps around.
+    """
+    match expr:
+        case Binary(op=BinaryOp.ADD, left=base, right=Const(value=int(far))):
+            found = interval_where(condition, base)
+            near = found.high if far > 0 else found.low
+            if near is not None:
+                return _shifted(found, far)
+        case Binary(op=BinaryOp.SUB, left=base, right=Const(value=int(far))):
+            return interval_where(condition, Binary(BinaryOp.ADD, base, integer(-far), expr.dtype))
+        case _:
+            pass
     found = ANY
     for part in _conjuncts(condition):
         stated = _stated(part, expr)
@@ -103,6 +116,11 @@ def interval_where(condition: Expr, expr: Expr) -> Interval:
             _joined(found.low, stated.low, maximum), _joined(found.high, stated.high, minimum)
         )
     return found
+
+
+def _shifted(bounds: Interval, far: int) -> Interval:
+    low, high = (None if end is None else plus(end, far) for end in (bounds.low, bounds.high))
+    return Interval(low, high)
 
 
 def _conjuncts(condition: Expr) -> Iterator[Expr]:
