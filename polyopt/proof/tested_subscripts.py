@@ -26,6 +26,7 @@ from polyopt.ir.expr import (
     sub,
     walk,
 )
+from polyopt.ir.linear import linear
 from polyopt.ir.types import DType
 from polyopt.proof.paths import Path
 
@@ -73,14 +74,14 @@ class Tests:
         """
         tested = [pair for test in self.path.excluded for pair in self._limits(test)]
         tested += filter(None, map(_limit, self.path.data))
-        found = [
-            subscript
-            for subscript, limit in tested
-            if index.dtype is DType.INT64
-            and (
-                extent is limit if extent is None or limit is None else self.is_same(extent, limit)
-            )
-        ]
+        ends = {(subscript, limit is None) for subscript, limit in tested}
+        found = []
+        for subscript, limit in tested if index.dtype is DType.INT64 else ():
+            far = linear(index).constant - linear(subscript).constant
+            # a sum with a number that has no limit at the other end may wrap around
+            is_held = far == 0 or (subscript, extent is not None) in ends
+            if is_held and self._reaches(limit, extent, far):
+                found.append(add(subscript, integer(far)))
         if self._is_one_of(index, found):
             return True
         match index:
@@ -93,6 +94,15 @@ class Tests:
             case _:
                 return False
 
+    def _reaches(self, limit: Expr | None, extent: Expr | None, far: int) -> bool:
+        """Tell whether what has a limit has another one, too, `far` ahead."""
+        if limit is None or extent is None:
+            return limit is extent and far >= 0
+        gap = linear(sub(limit, extent))
+        if not gap.terms:
+            return gap.constant + far <= 0
+        return far == 0 and self.is_same(extent, limit)
+
     def _is_one_of(self, want: Expr, found: list[Expr]) -> bool:
         """Tell whether an expression is computed by one of `found`, of the same elements.
 
@@ -103,7 +113,9 @@ class Tests:
                 before = len(self.moved)
                 if self.is_same(want, candidate):
                     moved = self.moved[before:]
-                    if len(moved) <= most and all(map(_keeps_name, moved)):
+                    known = {m.load: m.place for m in self.moved[:before]}
+                    same = all(known.get(m.load, m.place) == m.place for m in moved)
+                    if same and len(moved) <= most and all(map(_keeps_name, moved)):
                         return True
                     del self.moved[before:]
         return False

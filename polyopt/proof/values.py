@@ -123,7 +123,7 @@ class Matcher:
         if any(map(is_two_sided, found := list(data))):
             wanted = [rewrite(self._possible(part), two_sided) for part in wanted]
             found = [self._possible(part) for part in found]
-        rest = [part for part in wanted if not self._holds(part)]
+        rest = list(wanted)
         for part in found:
             hit = next((want for want in rest if self._is_same(want, part)), None)
             if hit is None and not any(self._is_same(want, part) for want in wanted):
@@ -131,6 +131,7 @@ class Matcher:
             if hit is not None:
                 rest.remove(hit)
         rest = [want for want in rest if not any(self._is_same(want, part) for part in found)]
+        rest = [want for want in rest if not self._holds(want)]
         if rest:
             raise Differs(f"runs also where not {show(rest[0])}")
 

@@ -14,9 +14,9 @@ from itertools import combinations, islice, takewhile
 import islpy as isl
 
 from polyopt import strategy
-from polyopt.ir.expr import Call, Cast, is_function, walk
+from polyopt.ir.expr import Call, is_function, walk
 from polyopt.ir.loops import LoopKind
-from polyopt.ir.scop import AccessKind, Statement
+from polyopt.ir.scop import Statement
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import (
     Band,
@@ -148,26 +148,13 @@ def _feeds(schedule: Schedule, first: str, second: str) -> bool:
 
 
 def _is_check_of(schedule: Schedule, check: str, user: str) -> bool:
-    """Tell whether a nest only checks subscripts that another reads, and is best made there.
-
-    Updates of elements that data chooses are not, as lanes check faster than their loop: unless
-    the subscripts are floats, which few instruction sets convert in lanes.
+    """Tell whether a nest only checks subscripts that another reads: beside their use it costs
+    little, and lets that be plain.
     """
     if not only_checks(schedule, check):
         return False
     read = read_in(schedule, check)
-    known = read_in(schedule, user) | written_in(schedule, user)
-    if not read or not read <= known:
-        return False
-    is_update = AccessKind.MAY_WRITE in {one.write.kind for one in statements_in(schedule, user)}
-    return not is_update or _converts_floats(schedule, check)
-
-
-def _converts_floats(schedule: Schedule, label: str) -> bool:
-    """Tell whether conditions of a nest make integers of floats."""
-    guards = (one.guard for one in statements_in(schedule, label) if one.guard is not None)
-    parts = (part for guard in guards for part in walk(guard))
-    return any(isinstance(part, Cast) and part.operand.dtype.is_float for part in parts)
+    return bool(read) and read <= read_in(schedule, user) | written_in(schedule, user)
 
 
 def adjacent(tree: Tree) -> list[tuple[str, str]]:

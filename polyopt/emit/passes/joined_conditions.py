@@ -37,12 +37,21 @@ def _joined(body: Body) -> Body:
                 run = (node, *rest[:count])
                 del rest[:count]
                 inside = tuple(part for one in run for part in _under(one, condition) or (one,))
-                node = If(condition, inside)
+                node = _merged(If(condition, inside))
                 break
         if not isinstance(node, For) or (node.kind in _IN_ORDER and node.lanes == 1):
             node = map_bodies(node, _joined)
         found.append(node)
     return tuple(found)
+
+
+def _merged(node: If) -> If:
+    """Return a condition around nothing but another as one."""
+    match node.then:
+        case (If(otherwise=()) as inner,):
+            return If(conjunction((node.condition, inner.condition)), inner.then)
+        case _:
+            return node
 
 
 def _conditions(node: Node) -> Iterator[Expr]:

@@ -90,25 +90,41 @@ class Known:
 
     def is_low(self, index: Expr) -> bool:
         """Tell whether a subscript is known not to be negative."""
-        return self._has(index, None)
+        return any(
+            far == 0 or (far > 0 and self._is_limited(limit.index, high=True))
+            for limit, far in self._limits_of(index)
+            if limit.extent is None
+        )
 
     def is_below(self, index: Expr, extent: Expr) -> bool:
         """Tell whether a subscript is known to be below an extent."""
-        limit = linear(normal(extent))
-        if self._has(index, limit):
-            return True
+        most = linear(normal(extent))
+        for limit, far in self._limits_of(index):
+            if limit.extent is not None and limit.extent.terms == most.terms:
+                fits = limit.extent.constant + far <= most.constant
+                if fits and (far >= 0 or self._is_limited(limit.index, high=False)):
+                    return True
         match index:
             case Select(condition=Compare(op=CompareOp.LT, left=raw, right=Const(value=0))):
-                wraps = index.otherwise == raw and linear(normal(sub(index.then, raw))) == limit
-                return wraps and self._has(raw, limit)
+                wraps = index.otherwise == raw and linear(normal(sub(index.then, raw))) == most
+                return wraps and self.is_below(raw, extent)
             case _:
                 return False
 
-    def _has(self, index: Expr, extent: Linear | None) -> bool:
-        found = normal(index)
+    def _limits_of(self, index: Expr) -> Iterator[tuple[Limit, int]]:
+        """Yield limits that hold of a subscript less a constant, and the constant."""
+        if index.dtype is not DType.INT64:
+            return
+        found = linear(normal(index))
+        for limit in (*self.limits, *_limits_with(self.conditions)):
+            known = linear(limit.index)
+            if known.terms == found.terms and limit.guards <= self.conditions:
+                yield limit, found.constant - known.constant
+
+    def _is_limited(self, index: Expr, *, high: bool) -> bool:
+        """Tell whether a subscript has a limit at one end, so that a sum does not wrap around."""
         return any(
-            limit.index == found and limit.extent == extent and limit.guards <= self.conditions
-            for limit in (*self.limits, *_limits_with(self.conditions))
+            far == 0 and (limit.extent is not None) == high for limit, far in self._limits_of(index)
         )
 
 
