@@ -26,7 +26,7 @@ from polyopt.ir.expr import (
     sub,
     walk,
 )
-from polyopt.ir.linear import linear
+from polyopt.ir.linear import linear, normalize
 from polyopt.ir.types import DType
 from polyopt.proof.paths import Path
 
@@ -54,34 +54,39 @@ class Tests:
             case _:
                 return False
 
-    def inside(self, want: Expr) -> Expr:
-        """Return the subscript that the source keeps inside, if a test found that it is."""
+    def inside(self, want: Expr, found: Expr) -> Expr:
+        """Return the subscript that the source keeps inside, if a test found that `found` is."""
         match want:
             case Binary(op=BinaryOp.MAX, left=index, right=Const(value=0)):
-                return index if self._has_limit(index, None) else want
+                return index if self._has_limit(index, None, found) else want
             case Binary(op=BinaryOp.MIN, left=kept, right=last):
-                index = self.inside(kept)
-                return index if self._has_limit(index, add(last, integer(1))) else want
+                index = self.inside(kept, found)
+                return index if self._has_limit(index, add(last, integer(1)), found) else want
             case Select(condition=Compare(op=CompareOp.LT, left=index, right=Const(value=0))):
-                return want.otherwise if self._has_limit(index, None) else want
+                return want.otherwise if self._has_limit(index, None, found) else want
             case _:
                 return want
 
-    def _has_limit(self, index: Expr, extent: Expr | None) -> bool:
+    def _has_limit(self, index: Expr, extent: Expr | None, used: Expr | None = None) -> bool:
         """Tell whether a subscript is below an extent, or not negative, since no fault was noted.
 
-        The tested one has the same value, whatever storage it was read from.
+        The tested one has the same value, whatever storage it was read from; it is in `used`.
         """
         tested = [pair for test in self.path.excluded for pair in self._limits(test)]
         tested += filter(None, map(_limit, self.path.data))
         ends = {(subscript, limit is None) for subscript, limit in tested}
         found = []
+        parts = (
+            None if used is None else {normalize(p) for p in walk(used) if p.dtype is DType.INT64}
+        )
         for subscript, limit in tested if index.dtype is DType.INT64 else ():
             far = linear(index).constant - linear(subscript).constant
             # a sum with a number that has no limit at the other end may wrap around
             is_held = far == 0 or (subscript, extent is not None) in ends
-            if is_held and self._reaches(limit, extent, far):
-                found.append(add(subscript, integer(far)))
+            moved = add(subscript, integer(far))
+            is_used = parts is None or normalize(moved) in parts
+            if is_used and is_held and self._reaches(limit, extent, far):
+                found.append(moved)
         if self._is_one_of(index, found):
             return True
         match index:
@@ -90,7 +95,7 @@ class Tests:
                 if extent is None or index.otherwise != raw:
                     return False
                 wraps = self.is_same(extent, sub(index.then, raw))
-                return wraps and self._has_limit(raw, extent)
+                return wraps and self._has_limit(raw, extent, used)
             case _:
                 return False
 

@@ -77,7 +77,7 @@ def match_statement(statement: Statement, run: Run) -> Match:
         raise Differs(f"{statement.name} has {len(statement.iters)} iterators")
     values = dict(zip(statement.iters, run.instance, strict=True))
     matcher = Matcher(values, run.path, statement.fuses)
-    matcher.guard(statement.guard, run.path.data)
+    left = matcher.guard(statement.guard, run.path.data)
     place = statement.target
     target: MovedAccess | None = None
     if not isinstance(run.target, Load) or not matcher.same_element(place, run.target):
@@ -86,6 +86,7 @@ def match_statement(statement: Statement, run: Run) -> Match:
         matcher.either(statement.value, run.value, Matcher.update)
     else:
         matcher.value(statement.value, run.value)
+    matcher.check_told(left)
     reads = tuple(dict.fromkeys(matcher.moved))
     if len({moved.load for moved in reads}) != len(reads):
         raise Differs("one element of the source is read from several places")
@@ -117,8 +118,11 @@ class Matcher:
 
     # -- conditions on data
 
-    def guard(self, guard: Expr | None, data: tuple[Expr, ...]) -> None:
-        """Check that the conditions on data are those of the statement; raises `Differs`."""
+    def guard(self, guard: Expr | None, data: tuple[Expr, ...]) -> list[Expr]:
+        """Check that conditions on data are the statement's; raises `Differs`.
+
+        Returns the others of the statement's, which have to hold all the same.
+        """
         wanted = [] if guard is None else list(conjuncts(guard))
         if any(map(is_two_sided, found := list(data))):
             wanted = [rewrite(self._possible(part), two_sided) for part in wanted]
@@ -130,10 +134,13 @@ class Matcher:
                 raise Differs(f"runs only where {show(part)}")
             if hit is not None:
                 rest.remove(hit)
-        rest = [want for want in rest if not any(self._is_same(want, part) for part in found)]
-        rest = [want for want in rest if not self._holds(want)]
-        if rest:
-            raise Differs(f"runs also where not {show(rest[0])}")
+        return [want for want in rest if not any(self._is_same(want, part) for part in found)]
+
+    def check_told(self, conditions: list[Expr]) -> None:
+        """Check that conditions hold without being tested here; raises `Differs`."""
+        for condition in conditions:
+            if not self._holds(condition):
+                raise Differs(f"runs also where not {show(condition)}")
 
     def _holds(self, part: Expr) -> bool:
         """Tell whether a condition on sizes and iterators is true at all iterations of the run."""
@@ -182,7 +189,7 @@ class Matcher:
         elif _is_and(want) and _is_choice_of_both(found):
             self._both(want, found)
         else:
-            self._as_written(self._tests.inside(want), found)
+            self._as_written(self._tests.inside(want, found), found)
 
     def either(
         self, want: Expr, found: Expr, compare: Callable[[Matcher, Expr, Expr], None]

@@ -29,7 +29,8 @@ from polyopt.strategy.rules import NESTS, ORDER, SUMS
 from polyopt.strategy.tiling import outer_bands, parallelize_outer
 from polyopt.transforms import Affine, Fusion, Separate
 
-SURE = 1.25  # times as long: the model is not wrong by more where it compares
+SURE = 1.15  # times as long: the model is not wrong by more where it compares
+SAME = 1.01  # times as long, where the model sees no difference
 
 
 def auto_schedule(
@@ -166,14 +167,17 @@ def _ranked(
 ) -> Iterator[Schedule]:
     """Yield the schedule of a sketch, after that of `source` where this is predicted to be faster.
 
-    Only nests that were taken apart are compared: what they pass on goes through memory.
+    Only nests that were taken apart are compared: what they pass on goes through memory, so that
+    `source` is taken where the model sees no difference.
     """
     first = _finish(found, split=split)
     if seconds is not None and _takes_apart(source, first):
         whole = _finish(_sketch(source, found.machine), split=split)
         is_faster = False
         with optional("the faster schedule", BUDGET, part=MOST):
-            is_faster = SURE * seconds(whole) < seconds(first)
+            best = seconds(whole)
+            ratio = seconds(first) / best
+            is_faster = ratio > SURE or 1 / SAME < ratio < SAME
         if is_faster:
             yield whole
     yield first

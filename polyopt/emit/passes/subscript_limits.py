@@ -14,6 +14,7 @@ from polyopt.emit.regions import declared_names, written_arrays
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
+    Call,
     Compare,
     CompareOp,
     Const,
@@ -24,6 +25,7 @@ from polyopt.ir.expr import (
     add,
     children,
     integer,
+    is_function,
     operands,
     sub,
     walk,
@@ -239,11 +241,23 @@ def _both(expr: Binary, known: Known) -> Expr:
     second = simple(expr.right, inner)
     if TRUE in (left, second):
         return left if second == TRUE else right
-    if second == right or not any(isinstance(part, Load) and part.index for part in walk(second)):
-        return replace(expr, left=left, right=second)
-    if known.chooses:
+    if known.chooses and (second != right or _is_slow(second)) and _may_fail(second):
         return Select(left, second, _FALSE, DType.BOOL)
-    return replace(expr, left=left, right=right)
+    return replace(expr, left=left, right=right if _may_fail(second) else second)
+
+
+def _may_fail(expr: Expr) -> bool:
+    """Tell whether an expression reads elements, which may lie outside where it is not needed."""
+    return any(isinstance(part, Load) and part.index for part in walk(expr))
+
+
+def _is_slow(expr: Expr) -> bool:
+    """Tell whether a test costs as much as a wrong guess of a branch."""
+    return any(isinstance(part, Call) or is_function(part) or _divides(part) for part in walk(expr))
+
+
+def _divides(expr: Expr) -> bool:
+    return isinstance(expr, Binary) and expr.op in (BinaryOp.DIV, BinaryOp.RATIO)
 
 
 def _inside(expr: Binary, known: Known) -> Expr:
