@@ -8,10 +8,10 @@ Shadowed iterators, and names that are declared twice, are renamed first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count
 
-from polyopt.dataclass import dataclass, replace
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, VectorLoad, rewrite, walk
 from polyopt.ir.loops import (
     AllocateArray,
@@ -25,13 +25,12 @@ from polyopt.ir.loops import (
     LoopKind,
     Node,
     SetLocal,
+    updated,
 )
 from polyopt.ir.nodes import (
     all_nodes,
     bodies,
-    changed,
     map_bodies,
-    map_inner,
     own_changed,
     own_expressions,
 )
@@ -208,7 +207,7 @@ def _check(part: Expr, scope: _Scope) -> None:
 
 def unhidden(body: Body, taken: frozenset[str], names: Iterator[str]) -> Body:
     """Return `body` without shadowed iterators, all declared names unique."""
-    return _Renaming(names, set()).body(body, taken)
+    return _Renaming(names, set()).body(body, taken, _Names())
 
 
 def renamed_alike(one: Body, two: Body) -> tuple[Body, Body]:
@@ -216,7 +215,7 @@ def renamed_alike(one: Body, two: Body) -> tuple[Body, Body]:
     nodes = (*all_nodes(one), *all_nodes(two))
     taken = {name for node in nodes for name in _own_names(node)}
     first, second = (
-        _Renaming((f"$v{n}" for n in count()), set(taken)).body(body, frozenset(taken))
+        _Renaming((f"$v{n}" for n in count()), set(taken)).body(body, frozenset(taken), _Names())
         for body in (one, two)
     )
     return first, second
@@ -235,109 +234,89 @@ def _own_names(node: Node) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class _Names:
+    """The names in a scope that have others now: of iterators, locals and arrays."""
+
+    iterators: Mapping[str, str] = field(default_factory=dict)
+    locals: Mapping[str, str] = field(default_factory=dict)
+    arrays: Mapping[str, str] = field(default_factory=dict)
+
+    def in_loop(self, old: str, fresh: str) -> _Names:
+        """Return the names in a loop over `old`."""
+        return replace(self, iterators={**self.iterators, old: fresh})
+
+    def after_local(self, old: str, fresh: str) -> _Names:
+        """Return the names after the declaration of a local, which hides an iterator."""
+        iterators = {name: new for name, new in self.iterators.items() if name != old}
+        found = self.locals if fresh == old else {**self.locals, old: fresh}
+        return replace(self, iterators=iterators, locals=found)
+
+    def after_array(self, old: str, fresh: str) -> _Names:
+        """Return the names after the declaration of an array."""
+        return replace(self, arrays={**self.arrays, old: fresh})
+
+    def node(self, node: Node) -> Node:
+        """Return a node with the new names in its own expressions and targets."""
+        if not (self.iterators or self.locals or self.arrays):
+            return node
+        node = own_changed(node, self._part)
+        if isinstance(node, SetLocal):
+            return updated(node, name=self.locals.get(node.name, node.name))
+        if isinstance(node, For) and node.reductions:
+            names = {**(self.arrays if node.kind is LoopKind.THREAD else {}), **self.locals}
+            own = ((op, replace(s, name=names.get(s.name, s.name))) for op, s in node.reductions)
+            return node.annotated(reductions=tuple(own))
+        return node
+
+    def _part(self, part: Expr) -> Expr | None:
+        match part:
+            case Iter(name=name) | Param(name=name) if name in self.iterators:
+                return Iter(self.iterators[name])
+            case Symbol(name=name) if name in self.locals or name in self.iterators:
+                return replace(part, name=self.locals.get(name) or self.iterators[name])
+            case Load(array=name) | VectorLoad(array=name) if name in self.arrays:
+                index = tuple(rewrite(i, self._part) for i in part.index)
+                return replace(part, array=self.arrays[name], index=index)
+            case _:
+                return None
+
+
+@dataclass(frozen=True, slots=True)
 class _Renaming:
     """`names` are fresh ones, `declared` those that locals and arrays have already."""
 
     names: Iterator[str]
     declared: set[str]
 
-    def body(self, body: Body, taken: frozenset[str]) -> Body:
+    def body(self, body: Body, taken: frozenset[str], new: _Names) -> Body:
+        """Return a body in a scope where names are `taken` and some have `new` ones."""
         found: list[Node] = []
-        rest = list(body)
-        while rest:
-            node = rest.pop(0)
+        for node in body:
+            node = new.node(node)
             match node:
-                case For():
-                    if node.iter in taken:
-                        node = _renamed_loop(node, next(self.names))
-                    inner = self.body(node.body, taken | {node.iter})
-                    found.append(replace(node, body=inner))
+                case For(iter=name):
+                    inner = new
+                    if name in taken:
+                        node = replace(node, iter=next(self.names))
+                        inner = new.in_loop(name, node.iter)
+                    within = self.body(node.body, taken | {node.iter}, inner)
+                    found.append(updated(node, body=within))
                     continue
-                case Declare():
-                    if node.name in taken | self.declared:
-                        fresh = next(self.names)
-                        rest = [_renamed(later, node.name, fresh) for later in rest]
-                        node = replace(node, name=fresh)
-                    taken = taken | {node.name}
-                    self.declared.add(node.name)
+                case Declare(name=name):
+                    own = new.locals.get(name, name)
+                    if own in taken or own in self.declared:
+                        own = next(self.names)
+                    new = new.after_local(name, own)
+                    node = updated(node, name=own)
+                    taken = taken | {own}
+                    self.declared.add(own)
                 case DeclareArray(array=array) | DeclareView(array=array):
                     if array.name in self.declared:
-                        fresh = next(self.names)
-                        rest = [_rehoused(later, array.name, fresh) for later in rest]
-                        node = replace(node, array=replace(array, name=fresh))
+                        own = next(self.names)
+                        node = replace(node, array=replace(array, name=own))
+                        new = new.after_array(array.name, own)
                     self.declared.add(node.array.name)
                 case _:
                     pass
-            found.append(map_bodies(node, self.body, taken))
+            found.append(map_bodies(node, self.body, taken, new))
         return tuple(found)
-
-
-def _rehoused(node: Node, old: str, fresh: str) -> Node:
-    """Return `node` with accesses to array `old` replaced by accesses to `fresh`."""
-
-    def rule(part: Expr) -> Expr | None:
-        if isinstance(part, Load | VectorLoad) and part.array == old:
-            index = tuple(rewrite(i, rule) for i in part.index)
-            return replace(part, array=fresh, index=index)
-        return None
-
-    return _combining(changed(node, rule), old, fresh)
-
-
-def _combining(node: Node, old: str, fresh: str) -> Node:
-    """Return `node` with reductions of threads into array `old` going to `fresh`."""
-    if isinstance(node, For) and node.kind is LoopKind.THREAD:
-        own = ((op, replace(s, name=fresh) if s.name == old else s) for op, s in node.reductions)
-        node = node.annotated(reductions=tuple(own))
-    return map_inner(node, _combining, old, fresh)
-
-
-def _renamed_loop(loop: For, fresh: str) -> For:
-    return replace(loop, iter=fresh, body=_called(loop.body, loop.iter, fresh))
-
-
-def _called(body: Body, old: str, fresh: str) -> Body:
-    """Return `body` with the iterator `old` of the loop around it renamed to `fresh`.
-
-    Except where an inner loop or a local of that name shadows it.
-    """
-
-    def rule(part: Expr) -> Expr | None:
-        match part:
-            case Iter(name=name) | Param(name=name) if name == old:
-                return Iter(fresh)
-            case Symbol(name=name) if name == old:
-                return replace(part, name=fresh)
-            case _:
-                return None
-
-    found: list[Node] = []
-    for position, node in enumerate(body):
-        if isinstance(node, Declare) and node.name == old:
-            return (*found, own_changed(node, rule), *body[position + 1 :])
-        renewed = own_changed(node, rule)
-        if not (isinstance(node, For) and node.iter == old):
-            renewed = map_bodies(renewed, _called, old, fresh)
-        found.append(renewed)
-    return tuple(found)
-
-
-def _renamed(node: Node, old: str, fresh: str) -> Node:
-    def rule(part: Expr) -> Expr | None:
-        if isinstance(part, Symbol) and part.name == old:
-            return replace(part, name=fresh)
-        return None
-
-    return _inner(changed(node, rule), old, fresh)
-
-
-def _inner(node: Node, old: str, fresh: str) -> Node:
-    """Rename the targets of nodes, which `changed` leaves alone."""
-    if isinstance(node, SetLocal | Declare) and node.name == old:
-        return replace(node, name=fresh)
-    if isinstance(node, For):
-        reductions = tuple(
-            (op, replace(s, name=fresh) if s.name == old else s) for op, s in node.reductions
-        )
-        node = node.annotated(reductions=reductions)
-    return map_inner(node, _inner, old, fresh)
