@@ -26,7 +26,9 @@ from polyopt.proof.paths import conjuncts
 from polyopt.proof.source import Clock, SourcePart, producers_in
 
 QUICK = 2_000_000
-"""isl operations that may be spent on a flow that is expected, before it is computed."""
+"""isl operations for each writer that may be spent on a flow that is expected, before it is
+computed: what that takes grows faster than the number of writers."""
+HALF = 0.5  # of the time that is left
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 
@@ -106,7 +108,8 @@ def _flow_of_array(space: isl.Space, events: list[Event], expected: isl.UnionMap
     sums = unions[Effect.ACCUMULATE]
     entries = None  # write -> read
     if expected is not None:
-        with suppress(BudgetError, isl.Error), query("expected flow", QUICK):
+        operations = QUICK * max(1, writes.n_map())
+        with suppress(BudgetError, isl.Error), query("expected flow", operations, part=HALF):
             entries = _as_expected(times, reads, writes, expected)
     if entries is None:
         entries = producers_in(times, reads, writes, None)
@@ -136,7 +139,7 @@ def _as_expected(
     if not entries.is_subset(clock.in_order(entries)):
         return None
     earlier = clock.in_order(writes.apply_range(reads.reverse())).reverse()
-    if not clock.in_order(entries.apply_range(earlier)).is_empty():
+    if clock.has_pair(entries, earlier):
         return None
     return entries if left.is_empty() else entries.union(producers_in(times, left, writes, None))
 

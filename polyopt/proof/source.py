@@ -401,6 +401,29 @@ class Clock:
             found.append(isl.UnionMap.from_map(kept))
         return joined(pairs.empty(pairs.get_space()), found)
 
+    def has_pair(self, one: isl.UnionMap, two: isl.UnionMap) -> bool:
+        """Tell whether `one`, then `two`, leads from an instance to one with a larger time.
+
+        Instances that are in another order always are not followed.
+        """
+        steps: dict[str, list[isl.Map]] = {}
+        for step in maps_of(two):
+            steps.setdefault(str(step.get_tuple_name(isl.dim_type.in_)), []).append(step)
+        for part in maps_of(one):
+            first = str(part.get_tuple_name(isl.dim_type.in_))
+            for step in steps.get(str(part.get_tuple_name(isl.dim_type.out)), ()):
+                second = str(step.get_tuple_name(isl.dim_type.out))
+                if first not in self._known or second not in self._known:
+                    continue
+                if self._before(first, second) is False:
+                    continue
+                pairs = part.apply_range(step)
+                if pairs.is_empty():
+                    continue
+                if not self.in_order(isl.UnionMap.from_map(pairs)).is_empty():
+                    return True
+        return False
+
     def _before(self, first: str, second: str) -> isl.Map | bool:
         """Return the pairs of instances in order; True: all of them, False: none.
 
