@@ -321,12 +321,17 @@ def _check_part(part: SourcePart, nest: RunTree) -> Iterator[Claim]:
         matches[id(run)] = match
     for statement in part.statements:
         yield _values(statement.name, Verdict.PROVEN, "")
-    claims = tuple(_in_order(part, nest, by_statement, matches))
-    if any(claim.verdict is not Verdict.PROVEN for claim in claims):
-        by_flow = tuple(proof.dataflow.check_dataflow(part, nest, matches))
-        if all(claim.verdict is Verdict.PROVEN for claim in by_flow):
-            claims = by_flow
-    yield from claims
+    in_order = _in_order(part, nest, by_statement, matches)
+    claims: list[Claim] = []
+    for claim in in_order:
+        claims.append(claim)
+        if claim.verdict is not Verdict.PROVEN:
+            by_flow = tuple(proof.dataflow.check_dataflow(part, nest, matches))
+            if all(other.verdict is Verdict.PROVEN for other in by_flow):
+                yield from by_flow
+                return
+            break
+    yield from (*claims, *in_order)
 
 
 def _in_order(
