@@ -388,7 +388,7 @@ def _bare(expr: Expr) -> Expr:
 
 def values_from_before(scop: Scop, array: str) -> isl.UnionSet:
     """Return the elements of `array` whose initial values may be read."""
-    flow = Dataflow(scop)
+    flow = Dataflow(scop, [s.name for s in scop.statements if array in s.arrays])
     found = isl.UnionSet.empty(scop.context.get_space())
     for statement in scop.statements:
         for number, read in enumerate(statement.reads):

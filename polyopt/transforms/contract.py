@@ -20,7 +20,7 @@ from polyopt.schedule.dataflow import Dataflow, Difference
 from polyopt.schedule.rebase import rebased
 from polyopt.schedule.sizes import Size, value_of
 from polyopt.schedule.tree import Tree
-from polyopt.transforms.accesses import find_array, redirected
+from polyopt.transforms.accesses import find_array, redirected, touching
 from polyopt.transforms.written import Written
 
 
@@ -120,8 +120,9 @@ def _reach(pairs: isl.Set, dim: int) -> int:
 
 def _together(scop: Scop, array: str) -> list[tuple[isl.Map, isl.Map]]:
     """Return maps (instance pairs to first and to second element) of values live together."""
-    flow = Dataflow(scop)
-    order = scop.order.intersect_params(scop.context)
+    users = touching(scop, array)
+    flow = Dataflow(scop, users)
+    order = scop.order_of(users).intersect_params(scop.context)
     writes = {s.name: s.write for s in scop.statements if s.write.array == array}
     reads = isl.UnionMap.empty(scop.context.get_space())
     for statement in scop.statements:

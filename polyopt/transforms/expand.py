@@ -67,7 +67,8 @@ class Expand(DataStep, Written):
                 hint="name a temporary that each iteration computes for itself",
             )
         private = _Private.of(region, array, chosen, str(self))
-        flow = Dataflow(rebased(region.scop, region.tree))
+        users = touching(region.scop, array.name)
+        flow = Dataflow(rebased(region.scop, region.tree), users)
         kept = {s.name: private.from_before(s, flow) for s in inside}
         made = private.redirected(kept)
         if any(kept.values()):  # others read the array in the loops: it changes after them

@@ -153,7 +153,7 @@ class _Recomputed:
 
 def _wanted(region: Region, array: str) -> isl.UnionMap:
     """Return { values of the loops -> instances that produce what the iteration reads }."""
-    flow = Dataflow(rebased(region.scop, region.tree))
+    flow = Dataflow(rebased(region.scop, region.tree), touching(region.scop, array))
     wanted, chain = flow.empty, flow.empty
     for statement in region.scop.statements:
         inside = statement.name in region.values
