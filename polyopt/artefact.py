@@ -6,14 +6,15 @@ Refuses: files that are too large, malformed (PO0622), or not what they say they
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import platform
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import islpy
+
+from polyopt import __version__
 from polyopt.dataclass import dataclass
 from polyopt.digest import hex_digest
 from polyopt.emit.text import emit, emit_for_readers
@@ -136,16 +137,16 @@ def artefact_text(
 
 def text_for_readers(program: Program, loops: LoopFunction, language: str) -> Emitted:
     """Return the text that is handed over, with the version of polyopt that prints it."""
-    return emit_for_readers(loops, language, program, _versions().get("polyopt", ""))
+    return emit_for_readers(loops, language, program, __version__)
 
 
 def _versions() -> dict[str, str]:
     """Return the versions of what made the loops and the proof."""
-    found = {"python": platform.python_version()}
-    for package in ("polyopt", "islpy"):
-        with contextlib.suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
+    return {
+        "python": platform.python_version(),
+        "polyopt": __version__,
+        "islpy": islpy.__version__,
+    }
 
 
 def read_artefact(text: str, name: str) -> Artefact:

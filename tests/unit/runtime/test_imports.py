@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,7 @@ MOST = 356
 ELSEWHERE = {
     *("cgen", "numpy.fft", "numpy.ma", "numpy.typing", "platformdirs", "pytools", "sympy"),
     *("concurrent.futures", "dataclasses", "hashlib", "typing_extensions"),
+    *("email", "importlib.metadata", "zipfile"),
     "polyopt.bounding",
     "polyopt.emit.functions.arcs",
     "polyopt.emit.gpu",
@@ -78,6 +80,27 @@ def test_a_first_call_imports_what_its_program_needs(tmp_path: Path) -> None:
     found = _said(tmp_path, STENCIL)
     assert ELSEWHERE.isdisjoint(found)
     assert sum(name.partition(".")[0] == "polyopt" for name in found) <= MOST
+
+
+VERSION = """
+import inspect, sys
+import polyopt.ir
+inspect.getmodule(sys._getframe())  # asks all modules for their files
+assert "islpy" not in sys.modules
+import islpy
+print(islpy.__version__, *islpy.VERSION, islpy.version.VERSION_TEXT, "email" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize("more", ["", "polyopt.ir._names_in = lambda folder: ''\n"])
+def test_islpy_has_its_version_without_the_metadata_of_its_package(
+    tmp_path: Path, more: str
+) -> None:
+    """Where no folder tells the version, islpy's own module does."""
+    version = metadata.version("islpy")
+    program = VERSION.replace("import islpy", f"{more}import islpy")
+    expected = [version, *version.split("."), version, str(bool(more))]
+    assert _said(tmp_path, program) == expected
 
 
 @pytest.mark.toolchain
