@@ -11,6 +11,8 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -58,8 +60,7 @@ if TYPE_CHECKING:
 from polyopt.kernel_entries import KnownKernel, built_as, kernel_key, recall, remember
 
 KIND = "kernels"
-
-
+_import_front_end = partial(import_module, "polyopt.frontend.reader.pyfunc")
 KEPT = 0.2  # of the time to compile: what is left to the C compiler
 FIRST = 0.6  # of the time that is left: what the C compiler may take to optimize
 SHORTEST = 0.8  # seconds: less is not enough for any kernel
@@ -101,7 +102,7 @@ def build_kernel(
     start, begun = now(), time.perf_counter()
     require_level(listed_features)
     store = open_store()
-    compiler = find_compiler(store, options.compiler)
+    compiler = find_compiler(store, options.compiler, _import_front_end)
     machine = detect_machine()
     foreign = uses_ctypes()
     threads = thread_count(options.threads)

@@ -52,8 +52,13 @@ class Compiler:
         return f"{self.version} ({' '.join(self.command)})"
 
 
-def find_compiler(store: Store, requested: str | None = None) -> Compiler:
-    """Return the compiler to use: `requested`, else POLYOPT_CC, else CC, else gcc, clang or cc."""
+def find_compiler(
+    store: Store, requested: str | None = None, meanwhile: Callable[[], object] = lambda: None
+) -> Compiler:
+    """Return the compiler to use: `requested`, else POLYOPT_CC, else CC, else gcc, clang or cc.
+
+    `meanwhile` is done while a compiler that the store does not know says what it is.
+    """
     command = compiler_command(requested)
     isa = processor_features()
     key = json.dumps(["compiler", 1, *_stamps(command), digest(" ".join(isa).encode())])
@@ -62,7 +67,7 @@ def find_compiler(store: Store, requested: str | None = None) -> Compiler:
     )
     if known is not None:
         return known
-    compiler = _probe(command, isa)
+    compiler = _probe(command, isa, meanwhile)
     record = {
         "family": compiler.family.value,
         "version": compiler.version,
@@ -144,8 +149,15 @@ def _from_record(command: tuple[str, ...], record: object) -> Compiler:
             raise ValueError("it does not describe a compiler")
 
 
-def _probe(command: tuple[str, ...], isa: tuple[str, ...]) -> Compiler:
-    status, text = _ask(command, "-v")
+def _probe(
+    command: tuple[str, ...], isa: tuple[str, ...], meanwhile: Callable[[], object]
+) -> Compiler:
+    """Ask a compiler for its version and, in the same run, for the flags that are wanted."""
+    machine = _wanted_flags(isa)
+    status, text = _ask(command, ("-v", *machine, *_NOTHING), meanwhile)
+    accepts_all = status == 0
+    if not accepts_all:
+        status, text = _ask(command, ("-v",))
     if status != 0:
         raise ToolchainError(
             "PO0505",
@@ -155,12 +167,12 @@ def _probe(command: tuple[str, ...], isa: tuple[str, ...]) -> Compiler:
         )
     version = next((line for line in text.splitlines() if " version " in line), "unknown version")
     family = Family.CLANG if "clang" in version.lower() else Family.GCC
+    said = text.partition(version)[0] + version  # what follows is of the one run
     with open(os.path.realpath(command[0]), "rb") as file:
         binary = digest(file.read())
-    machine = _wanted_flags(isa)
-    if not _accepts(command, *machine):
+    if not accepts_all:
         machine = tuple(flag for flag in machine if _accepts(command, flag))
-    return Compiler(command, family, version.strip(), f"{text}\n{binary}", machine)
+    return Compiler(command, family, version.strip(), f"{said}\n{binary}", machine)
 
 
 def _wanted_flags(isa: tuple[str, ...]) -> tuple[str, ...]:
@@ -171,17 +183,25 @@ def _wanted_flags(isa: tuple[str, ...]) -> tuple[str, ...]:
     return ("-march=native", *wide)
 
 
-def _accepts(command: tuple[str, ...], *flags: str) -> bool:
-    status, _ = _ask(command, *flags, "-E", "-x", "c", os.devnull, "-o", os.devnull)
+_NOTHING = ("-E", "-x", "c", os.devnull, "-o", os.devnull)
+"""Arguments for a run on an empty text."""
+
+
+def _accepts(command: tuple[str, ...], flag: str) -> bool:
+    status, _ = _ask(command, (flag, *_NOTHING))
     return status == 0
 
 
-def _ask(command: tuple[str, ...], *arguments: str) -> tuple[int, str]:
+def _ask(
+    command: tuple[str, ...],
+    arguments: tuple[str, ...],
+    meanwhile: Callable[[], object] = lambda: None,
+) -> tuple[int, str]:
     def failed(reason: str) -> ToolchainError:
         hint = "set CC to a working gcc or clang"
         return ToolchainError("PO0505", f"the C compiler {reason}", hint=hint)
 
-    return call_tool((*command, *arguments), None, _PROBE_SECONDS, failed)
+    return call_tool((*command, *arguments), None, _PROBE_SECONDS, failed, meanwhile)
 
 
 def call_tool(
@@ -189,25 +209,35 @@ def call_tool(
     work: Path | None,
     seconds: float,
     failed: Callable[[str], ToolchainError],
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> tuple[int, str]:
     """Run a tool, in `work` if that is given; return its status and what it said on both streams.
 
-    `failed` makes the error of a tool that does not start, or does not end within `seconds`.
+    `failed` makes the error of a tool that does not start, or does not end within `seconds` after
+    `meanwhile`.
     """
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             command,
             cwd=work,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=seconds,
             env=environment(None if work is None else str(work)),
-            check=False,
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except OSError as error:
         raise failed(f"`{command[0]}` cannot be run: {error}") from None
-    return done.returncode, done.stdout.decode("utf-8", "replace")
+    with process:
+        try:
+            meanwhile()
+            said, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired as error:
+            process.kill()
+            raise failed(f"`{command[0]}` cannot be run: {error}") from None
+        except BaseException:
+            process.kill()
+            raise
+    return process.returncode, said.decode("utf-8", "replace")
 
 
 def environment(temporary: str | None) -> dict[str, str]:
