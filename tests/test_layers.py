@@ -50,7 +50,7 @@ LAYERS: dict[str, set[str]] = {
     "pipeline": {
         *_COMPILER, "schedule", "transforms", "strategy", "emit", "targets", "proof", "proving",
     },
-    "artefact": {"errors", "ir", "emit", "offered", "proof"},
+    "artefact": {"", "errors", "ir", "emit", "offered", "proof"},
     "specialize": {"errors", "ir", "frontend", "runtime"},
     "structured": {"capture", "errors", "frontend", "runtime", "specialize"},
     "aliasing": {"ir", "frontend", "runtime", "specialize"},
