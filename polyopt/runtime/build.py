@@ -118,14 +118,13 @@ Running: TypeAlias = list[tuple[Command, "subprocess.Popen[bytes]"]]
 
 
 def library_key(texts: Texts, compiler: Compiler) -> str:
-    """Return the full text that decides which library results."""
+    """Return the text that decides which library results; long parts are named by their digests."""
     flags = _flags(compiler, texts)
+    parts = (texts.kernel, texts.wrapper, texts.calls)
     facts = {
         "abi": ABI,
         "entry": texts.entry,
-        "kernel": texts.kernel,
-        "wrapper": texts.wrapper,
-        "calls": texts.calls,
+        "texts": [None if part is None else digest(part.encode()) for part in parts],
         "compiler": [list(compiler.command), compiler.identity],
         "flags": [list(flags), list(WRAPPER_FLAGS), list(_link_flags(texts))],
         "processor": list(processor_features()),

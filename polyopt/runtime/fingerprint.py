@@ -6,7 +6,6 @@ In: nothing.  Out: versions, and stamps of the files of polyopt and isl.
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import sys
 from functools import lru_cache
@@ -19,7 +18,7 @@ from polyopt.runtime.store import digest
 
 def package_stamp(package: Path) -> str:
     """Return a digest of the names, sizes and times of a package's files."""
-    facts: list[tuple[str, int, int]] = []
+    facts: list[str] = []
     folders = [(str(package), "")]
     while folders:
         folder, prefix = folders.pop()
@@ -28,11 +27,11 @@ def package_stamp(package: Path) -> str:
                 name = entry.name
                 if name.endswith((".py", ".c", ".h", ".so", ".pyd")):
                     status = entry.stat()
-                    facts.append((prefix + name, status.st_size, status.st_mtime_ns))
+                    facts.append(f"{prefix}{name}|{status.st_size}|{status.st_mtime_ns}")
                 elif name != "__pycache__" and entry.is_dir(follow_symlinks=False):
                     folders.append((entry.path, f"{prefix}{name}/"))
     facts.sort()
-    return digest(json.dumps(facts).encode())
+    return digest("\n".join(facts).encode())
 
 
 @lru_cache(maxsize=1)
