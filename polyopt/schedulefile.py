@@ -6,7 +6,6 @@ isl.  Refuses: what is no item (PO0321), sizes that do not fit (PO0326), other v
 
 from __future__ import annotations
 
-import difflib
 import errno
 import os
 import re
@@ -237,7 +236,9 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     ('parallelize', 'T', None)
     """
     lower = {one.lower(): one for one in reversed([*known])}
-    found = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.7)
+    from difflib import get_close_matches
+
+    found = get_close_matches(name.lower(), lower, n=1, cutoff=0.7)
     return lower[found[0]] if found else None
 
 

@@ -13,7 +13,6 @@ never what is run.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import sys
@@ -149,7 +148,9 @@ def _known(name: str) -> str:
     known = [*SETTINGS, *VARIABLES]
     if name in known:
         return name
-    near = difflib.get_close_matches(name, known, n=1)
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, n=1)
     names = [one.replace("-", "_") for one in (near or known)]
     hint = f"did you mean `{names[0]}`?" if near else f"settings are {', '.join(names)}"
     raise UsageError("PO0237", f"there is no setting `{name.replace('-', '_')}`", hint=hint)

@@ -7,7 +7,6 @@ an annotation of polyopt's says (PO02xx).
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -83,7 +82,9 @@ class Parameters:
             unknown = [name for name in kwargs if name not in self.names]
             reason = f"there is no parameter `{unknown[0]}`" if unknown else str(error)
             lower = {name.lower(): name for name in reversed(self.names)}
-            near = difflib.get_close_matches(unknown[0].lower(), lower, n=1) if unknown else []
+            from difflib import get_close_matches
+
+            near = get_close_matches(unknown[0].lower(), lower, n=1) if unknown else []
             meant = f"did you mean `{lower[near[0]]}`? " if near else ""
             raise ArgumentError(
                 "PO0201",

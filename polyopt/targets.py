@@ -6,7 +6,6 @@ Refuses: an unknown option (PO0221), a wrong value (PO0222), a wrong environment
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -118,7 +117,9 @@ def _wrong(name: str, value: object, hint: str) -> UsageError:
 
 def _near(value: object, names: list[str]) -> str:
     """Return the advice to use one of the names, the most similar one if any is."""
-    near = difflib.get_close_matches(str(value), names, n=1)
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(value), names, n=1)
     return f"did you mean `{near[0]}`?" if near else f"use one of {', '.join(names)}"
 
 
@@ -130,7 +131,9 @@ def _fixed_sizes(value: object) -> bool:
 
 def _unknown(name: str) -> UsageError:
     names = [*(field.name for field in fields(Options)), "fuse"]
-    near = difflib.get_close_matches(name, names, n=1)
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, names, n=1)
     hint = f"did you mean `{near[0]}`?" if near else f"the options are {', '.join(names)}"
     hint = _OF_OTHERS.get(name, hint)
     return UsageError("PO0221", f"there is no option `{name}`", hint=hint)
