@@ -80,14 +80,20 @@ def test_known_compilers_are_not_run_again(store, tmp_path, monkeypatch):
     assert second.identity != first.identity
 
 
-def test_flags_that_are_all_accepted_are_one_question(store, tmp_path, monkeypatch):
+def test_the_version_and_flags_that_are_all_accepted_are_one_question(store, tmp_path, monkeypatch):
     monkeypatch.setenv("POLYOPT_MACHINE", "x86-64-v3")
     log = tmp_path / "log"
     found = find_compiler(store, str(fake(tmp_path / "bin" / "mycc", log, refused="-mnothing")))
     assert len(found.machine) > 0
-    version, flags = log.read_text().splitlines()
-    assert version == "-v"
-    assert flags.split()[: len(found.machine)] == list(found.machine)
+    (asked,) = log.read_text().splitlines()
+    assert asked.split()[: 1 + len(found.machine)] == ["-v", *found.machine]
+
+
+def test_what_is_done_meanwhile_is_done_while_a_new_compiler_answers(store, tmp_path):
+    path, done = fake(tmp_path / "bin" / "mycc", tmp_path / "log"), []
+    first = find_compiler(store, str(path), lambda: done.append("new"))
+    assert find_compiler(store, str(path), lambda: done.append("known")) == first
+    assert done == ["new"]
 
 
 def test_order_of_choices(store, tmp_path, monkeypatch):
