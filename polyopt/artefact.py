@@ -12,20 +12,17 @@ import platform
 from collections.abc import Mapping
 from typing import Any
 
-import islpy
-
 from polyopt import __version__
 from polyopt.dataclass import dataclass
 from polyopt.digest import hex_digest
 from polyopt.emit.text import emit, emit_for_readers
 from polyopt.errors import PolyoptError, UsageError
-from polyopt.ir.affine import quota
+from polyopt.ir.affine import ISL_VERSION, quota
 from polyopt.ir.host import Emitted
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Program
 from polyopt.ir.record import RecordError, decode, encode
 from polyopt.ir.record_sets import is_same_formula
-from polyopt.ir.wellformed import check_loops, check_program
 from polyopt.proof import Certificate, certify
 
 FORMAT = "polyopt-certificate 1"
@@ -145,7 +142,7 @@ def _versions() -> dict[str, str]:
     return {
         "python": platform.python_version(),
         "polyopt": __version__,
-        "islpy": islpy.__version__,
+        "islpy": ISL_VERSION,
     }
 
 
@@ -179,6 +176,8 @@ def read_artefact(text: str, name: str) -> Artefact:
             f"`{name}` was changed after it was written: its digest is another one",
             hint="compile the function again; certificates are not edited",
         )
+    from polyopt.ir.wellformed import check_loops, check_program
+
     try:
         program = decode(data["program"], Program)
         loops = decode(data["loops"], LoopFunction)

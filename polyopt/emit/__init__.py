@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
+    from polyopt.emit import array_contraction as array_contraction
     from polyopt.emit import chosen_iterations as chosen_iterations
     from polyopt.emit import gpu as gpu
     from polyopt.emit import library_calls as library_calls
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from polyopt.emit import rerolling as rerolling
     from polyopt.emit import sharing as sharing
     from polyopt.emit import starts as starts
+    from polyopt.emit import storage_scope as storage_scope
     from polyopt.emit import tidying as tidying
     from polyopt.emit import vector_loops as vector_loops
     from polyopt.emit import vector_sums as vector_sums

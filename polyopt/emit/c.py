@@ -34,7 +34,6 @@ from polyopt.emit.openmp import any_asks
 from polyopt.emit.outlining import outline_sections
 from polyopt.emit.pieces import PIECES, UPTO
 from polyopt.emit.regions import region_arrays
-from polyopt.emit.storage_scope import zero
 from polyopt.emit.views import View
 from polyopt.emit.wrapping import wrapped
 from polyopt.ir.expr import integer, sub
@@ -92,7 +91,9 @@ def _entry_body(fn: LoopFunction, emitter: BodyEmitter, *, jumps: bool) -> list[
     lines += [Line(f"{view.parameter()} = NULL;") for view in late]
     release += [Line(f"free({view.pointer});") for view in late]
     plain = [frame.views[name] for name in frame.plain]
-    lines += [Line(f"{v.parameter()} = {literal(zero(v.array))};") for v in plain]
+    lines += [
+        Line(f"{v.parameter()} = {literal(emit.storage_scope.zero(v.array))};") for v in plain
+    ]
     faults = [frame.views[name] for name in frame.faults]
     lines += [_fault_array(view, emitter.printer) for view in faults]
     inside = (*frame.late, *(array.name for array in region_arrays(fn.body)))

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from polyopt import emit
 from polyopt.dataclass import dataclass
 from polyopt.digest import hex_digest
 from polyopt.emit.banner import BUILT, Edition
@@ -20,7 +21,6 @@ from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import row_arrays
 from polyopt.emit.ranges import Ranges
 from polyopt.emit.regions import free_names, region_arrays, thread_arrays, written_arrays
-from polyopt.emit.storage_scope import zero
 from polyopt.emit.views import View, has_rows
 from polyopt.ir.expr import Expr, MathFunc
 from polyopt.ir.loops import (
@@ -139,7 +139,7 @@ def _bytes(array: Array, printer: ExprPrinter) -> str:
 def array_declaration(array: Array, name: str, printer: ExprPrinter) -> Code:
     """Return the declaration of an array that a body has to itself."""
     if not array.shape:
-        return Line(f"{array.dtype.ctype} {name} = {literal(zero(array))};")
+        return Line(f"{array.dtype.ctype} {name} = {literal(emit.storage_scope.zero(array))};")
     extents = "".join(f"[{printer.text(extent)}]" for extent in array.shape)
     return Line(f"{array.dtype.ctype} {name}{extents} __attribute__((aligned(64)));")
 

@@ -11,11 +11,10 @@ from functools import partial
 
 import islpy as isl
 
+from polyopt import emit
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.array_contraction import contract_arrays
 from polyopt.emit.regions import placed_by_data
 from polyopt.emit.reindex import reindex
-from polyopt.emit.storage_scope import declare_in_loops, privatize_by_thread
 from polyopt.errors import BudgetError
 from polyopt.ir.budget import query
 from polyopt.ir.expr import (
@@ -173,11 +172,11 @@ def _stored(
     labels = {node.label for node in all_nodes(body) if isinstance(node, For)}
     around = {name: _levels(found, labels) for name, found in chains.items()}
     while scopes := {name: nest.pop() for name, nest in around.items() if nest}:
-        body, local = declare_in_loops(body, arrays, scopes, taken)
+        body, local = emit.storage_scope.declare_in_loops(body, arrays, scopes, taken)
         left = tuple(a for a in arrays if a.name not in local)
         if sizes is not None:
-            body, left = privatize_by_thread(body, left, scopes, sizes)
-        body, after = contract_arrays(body, left, scopes)
+            body, left = emit.storage_scope.privatize_by_thread(body, left, scopes, sizes)
+        body, after = emit.array_contraction.contract_arrays(body, left, scopes)
         same = {array.name for array in after if array in arrays}
         around = {name: nest for name, nest in around.items() if name in same}
         arrays = after

@@ -82,6 +82,9 @@ def _coalesced(value: _Elements, copy: _Elements) -> _Elements:
         return value
 
 
+ISL_VERSION: str = isl.__version__
+"""The version of the package islpy."""
+
 MANY_PIECES = 60
 """Pieces with which a difference goes on, and is not simplified first."""
 

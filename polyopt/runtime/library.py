@@ -20,7 +20,6 @@ from polyopt.errors import ToolchainError
 from polyopt.ir.source import ConstArg, Signature, Source
 from polyopt.ir.types import DType
 from polyopt.runtime.caller import TABLE
-from polyopt.runtime.foreign import ForeignKernel
 from polyopt.runtime.process import join
 from polyopt.runtime.results import Support
 from polyopt.runtime.spares import SPARES
@@ -113,6 +112,8 @@ def load_foreign(
 
     `numbers` as for `load_extension`; a declared number has to be of its type exactly.
     """
+    from polyopt.runtime.foreign import ForeignKernel
+
     count = _threads(source.openmp, threads, process)
     try:
         with short_waits():

@@ -9,7 +9,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from polyopt.emit import cbody, lower_scop
+from polyopt.emit import cbody, lower_scop, storage_scope
 from polyopt.emit.passes import panel_views
 from polyopt.ir.expr import Const, add, integer
 from polyopt.ir.loops import Body, DeclareArray, For, LoopKind
@@ -170,7 +170,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         20,
         "a packed array is a row too small",
-        (Change(lower_scop, "declare_in_loops", _short),),
+        (Change(storage_scope, "declare_in_loops", _short),),
         (Layer.PROOF, Layer.ENUMERATION, Layer.TEXT, Layer.SANITIZERS),
         GEMM,
         "size of a shared buffer",
@@ -178,7 +178,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         23,
         "an array private to an iteration is shared",
-        (Change(lower_scop, "declare_in_loops", _shared),),
+        (Change(storage_scope, "declare_in_loops", _shared),),
         (Layer.PROOF, Layer.ENUMERATION, Layer.TEXT, Layer.RACES),
         ROW,
     ),
