@@ -8,15 +8,16 @@ Olsen, Sarkar, Thekkath, "Collective loop fusion for array contraction", 1992).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import islpy as isl
 
-from polyopt.dataclass import dataclass
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.budget import optional
 from polyopt.ir.scop import Array, Role, Scop
 from polyopt.never import assert_never
 from polyopt.schedule.dependences import last_writers
-from polyopt.schedule.tree import Band, Filter, Leaf, Sequence, Tree
+from polyopt.schedule.tree import Band, BandMember, Filter, Leaf, Sequence, Tree
 
 PART = 0.2
 """Of the time that is left, so much may the live ranges of one temporary take."""
@@ -57,7 +58,7 @@ def contraction_chains(scop: Scop, tree: Tree) -> dict[str, tuple[tuple[str, ...
     for array in scop.arrays:
         life = _known_life(scop, array.name) if array.role is Role.TEMP else None
         if life is not None and life.is_initialised:
-            chains = _chains(tree, life.flow, life.touching, ())
+            chains = _chains(tree, life, ())
             if all(chains):
                 found[array.name] = chains
     return found
@@ -67,17 +68,16 @@ def _homes(scop: Scop, tree: Tree, array: str) -> tuple[str, ...]:
     found = _known_life(scop, array)
     if not found.is_initialised:
         return ()
-    return _descend(tree, found.flow, found.touching, ())[0]
+    return _descend(tree, found, ())[0]
 
 
-def _chains(
-    tree: Tree, flow: isl.UnionMap, touching: isl.UnionSet, around: tuple[str, ...]
-) -> tuple[tuple[str, ...], ...]:
+def _chains(tree: Tree, life: _Life, around: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     """Return the loops of every part that is on its own, each with those `around`."""
-    found, rest = _descend(tree, flow, touching, around)
+    found, rest = _descend(tree, life, around)
     if not isinstance(rest, Sequence):
         return (found,)
-    parts = [(part, touching.intersect(part.domain)) for part in rest.parts]
+    flow = life.flow
+    parts = [(part, life.touching.intersect(part.domain)) for part in rest.parts]
     used = [(part, own) for part, own in parts if not own.is_empty()]
     flows = [flow.intersect_domain(own).intersect_range(own) for _, own in used]
     within = isl.UnionMap.empty(flow.get_space())
@@ -88,7 +88,7 @@ def _chains(
     chains = [
         chain
         for (part, own), one in zip(used, flows, strict=True)
-        for chain in _chains(part, one, own, found)
+        for chain in _chains(part, replace(life, flow=one, touching=own), found)
     ]
     return (found,) if found in chains else tuple(chains)
 
@@ -154,6 +154,19 @@ class _Life:
     touching: isl.UnionSet
     is_initialised: bool
 
+    def stays_in(self, loop: BandMember) -> bool:
+        """Tell whether no value leaves an iteration of a loop."""
+        key = id(loop.schedule)
+        if key not in self._known:
+            same = self.flow.eq_at_multi_union_pw_aff(loop.function)
+            self._known[key] = bool(self.flow.is_subset(same)), loop.schedule
+        return self._known[key][0]
+
+    @cached_property
+    def _known(self) -> dict[int, tuple[bool, object]]:
+        """What `stays_in` found, by identities of objects that are kept with the answers."""
+        return {}
+
 
 def _life(scop: Scop, array: str) -> _Life:
     flow = last_writers(scop, array)
@@ -171,25 +184,23 @@ def _life(scop: Scop, array: str) -> _Life:
     return _Life(flow, touching, bool(uninitialised.is_empty()))
 
 
-def _descend(
-    tree: Tree, flow: isl.UnionMap, touching: isl.UnionSet, found: tuple[str, ...]
-) -> tuple[tuple[str, ...], Tree]:
+def _descend(tree: Tree, life: _Life, found: tuple[str, ...]) -> tuple[tuple[str, ...], Tree]:
     """Return `found` with the loops inside `tree` that hold all values, and where they end."""
     match tree:
         case Leaf():
             return found, tree
         case Filter():
-            return _descend(tree.child, flow, touching, found)
+            return _descend(tree.child, life, found)
         case Sequence():
             for part in tree.parts:
-                if touching.is_subset(part.domain):
-                    return _descend(part, flow, touching, found)
+                if life.touching.is_subset(part.domain):
+                    return _descend(part, life, found)
             return found, tree
         case Band():
             for position, member in enumerate(tree.members):
-                if not flow.is_subset(flow.eq_at_multi_union_pw_aff(member.function)):
+                if not life.stays_in(member):
                     return found, tree
                 found = (*found, f"{tree.label}[{position}]")
-            return _descend(tree.child, flow, touching, found)
+            return _descend(tree.child, life, found)
         case _:
             assert_never(tree)
