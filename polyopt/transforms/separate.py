@@ -114,9 +114,9 @@ def full_tiles(
     found = isl.UnionSet.empty(domain.get_space())
     for statement in maps_of(time):
         points = statement.range()
-        box = _whole_tiles(points, sizes)
-        missing = box.subtract(points)
-        broken = _same_tile(points, sizes).intersect_range(missing).domain()
+        same = _same_tile(points, sizes)
+        missing = same.intersect_domain(points).range().subtract(points)
+        broken = same.intersect_range(missing).domain()
         keep = statement.intersect_range(points.subtract(broken)).domain()
         found = found.union(isl.UnionSet.from_set(keep))
     return coalesced(found)
@@ -136,7 +136,3 @@ def _same_tile(points: isl.Set, sizes: tuple[int, ...]) -> isl.Map:
         tile = isl.Map.from_pw_aff(value)
         pairs = pairs.intersect(tile.apply_range(tile.reverse()))
     return pairs
-
-
-def _whole_tiles(points: isl.Set, sizes: tuple[int, ...]) -> isl.Set:
-    return _same_tile(points, sizes).intersect_domain(points).range()
