@@ -46,7 +46,7 @@ def rebased(scop: Scop, tree: Tree, known: Scop | None = None) -> Scop:
 
 @dataclass(frozen=True, eq=False)
 class _Answers:
-    """Memoized times of statements at several places, by identities of the objects they depend on.
+    """Memoized times of statements at their places, by identities of the objects they depend on.
 
     The objects are kept alive with the answers.
     """
@@ -78,17 +78,19 @@ def _times(scop: Scop, tree: Tree, answers: _Answers) -> tuple[list[tuple[Expr, 
         for name in running:
             places[name].append(place)
     length = max(1, depth(tree))
-    times = []
+    times: list[tuple[Expr, ...]] = []
     for statement in scop.statements:
         found = places[statement.name]
-        if len(found) <= 1:
-            time, own = _read(statement, found, length, scop.params) if found else ((), True)
-            is_total = is_total and own
-            times.append(time)
+        if not found:
+            times.append(())
             continue
-        key = (_key(found), id(statement.domain), id(scop.context), scop.params, length)
+        about = (statement.iters, id(statement.domain), id(scop.context), scop.params, length)
+        key = (_key(found), *about)
         if key not in answers.times:
-            time, own = _chosen(statement, found, length, scop)
+            if len(found) == 1:
+                time, own = _read(statement, found, length, scop.params)
+            else:
+                time, own = _chosen(statement, found, length, scop)
             kept = (found, statement.domain, scop.context)
             answers.times[key] = (time, own, kept)
         time, own, _ = answers.times[key]
