@@ -51,7 +51,7 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: An
     count = max(rows.shape[1] - less, 0)
     away = rows - np.mean(rows, axis=1, keepdims=True)
     product = away @ np.conjugate(away.T) / count
-    return product[0, 0] if np.ndim(m) == 1 and y is None else np.squeeze(product)
+    return product[0, 0, ...] if np.ndim(m) == 1 and y is None else np.squeeze(product)
 
 
 def _rows(y: Any, rowvar: bool) -> Any:

@@ -181,7 +181,7 @@ def isin(element: Any, test_elements: Any, *, invert: bool = False) -> Any:
     """Whether each element is among the others."""
     others = np.ravel(np.asarray(test_elements))
     found = np.any(np.asarray(element)[..., None] == others, axis=-1)
-    return ~found if invert else found
+    return np.asarray(~found if invert else found)
 
 
 def putmask(a: Any, mask: Any, values: Any) -> None:

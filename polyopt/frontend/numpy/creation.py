@@ -25,7 +25,7 @@ from polyopt.frontend.program.memory import forced, is_stable, store, stored_num
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.merged_dimensions import like
 from polyopt.frontend.values.promote import cast, is_castable, real_dtype, wrapped
-from polyopt.frontend.values.values import Index, Known, Number, Tensor, Value, cost_of
+from polyopt.frontend.values.values import Index, Known, Number, Tensor, Value, as_value, cost_of
 from polyopt.ir.expr import CompareOp, Const, Expr, Select, integer
 from polyopt.ir.types import DType
 
@@ -166,7 +166,8 @@ def astype(b: Builder, args: Arguments) -> Value:
         refuse("PO0144", f"{value.dtype} does not become {found} with casting {rule!r}", args.loc)
     if value.dtype.is_complex and not (found.is_complex or found is DType.BOOL):
         value = like(value, _real)
-    return converted(value, found, args.loc, wraps=True)
+    result = converted(value, found, args.loc, wraps=True)
+    return as_value(result) if isinstance(array, Number) else result
 
 
 def _real(x: Tensor) -> Tensor:

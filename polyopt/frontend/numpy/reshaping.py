@@ -17,7 +17,7 @@ from polyopt.frontend.program.memory import forced
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.merged_dimensions import picked
 from polyopt.frontend.values.shapes import broadcast, stretched
-from polyopt.frontend.values.values import Index, Tensor, Value, remapped
+from polyopt.frontend.values.values import Index, Number, Tensor, Value, remapped
 from polyopt.frontend.values.values import Sequence as Items
 from polyopt.ir.expr import CompareOp, Expr
 from polyopt.ir.showing import show
@@ -40,6 +40,8 @@ def transpose(b: Builder, args: Arguments) -> Value:
     array, order = args.take("a", "axes")
     value = forced(b, tensor(b, array, args.loc))
     axes = known_axes(b, order, args.loc)
+    if isinstance(array, Number):
+        return array
     if axes is None:
         return transposed(value)
     counted = tuple(axis % value.rank if value.rank else axis for axis in axes)
@@ -69,6 +71,8 @@ def expand_dims(b: Builder, args: Arguments) -> Value:
 def squeeze(b: Builder, args: Arguments) -> Value:
     """np.squeeze: dimensions known to be one"""
     array, axis = args.take("a", "axis")
+    if isinstance(array, Number):
+        return array
     value = forced(b, tensor(b, array, args.loc))
     axes = known_axes(b, axis, args.loc)
     if axes is None:

@@ -93,7 +93,8 @@ def where(b: Builder, args: Arguments) -> Value:
     values = tuple(array_or_number(b, value, args.loc) for value in (condition, then, otherwise))
     kind = common_dtype(operand_kinds(values[1:]), args.loc)
     inputs = (DType.BOOL, kind, kind)
-    return combine(b, "np.where", values, inputs, kind, lambda p, _: select(*p), args.loc)
+    found = combine(b, "np.where", values, inputs, kind, lambda p, _: select(*p), args.loc)
+    return as_tensor(found)  # an array, also of numbers
 
 
 def clip(b: Builder, args: Arguments) -> Value:

@@ -182,6 +182,13 @@ def stored_number(b: Builder, value: Number, name: str) -> Number:
     return Number(target, value.weak)
 
 
+def buffer_of(b: Builder, value: Number) -> Buffer:
+    """Return the variable that holds the number."""
+    assert isinstance(value.expr, Load)
+    name = value.expr.array
+    return next(buffer for buffer in b.buffers if buffer.name == name)
+
+
 def stored_subscript(b: Builder, value: Expr, name: str) -> Expr:
     """Return a subscript held in a new variable, 0 where it is not evaluated.
 

@@ -33,6 +33,7 @@ from polyopt.frontend.subscripts.compaction import compacted, write_where
 from polyopt.frontend.subscripts.index_arrays import is_fancy, scatter, shared_mask, without_masks
 from polyopt.frontend.subscripts.masks import chosen, is_same_mask, plain
 from polyopt.frontend.subscripts.runtime_subscripts import Pending
+from polyopt.frontend.syntax.name_resolution import is_ellipsis, subscript_items
 from polyopt.frontend.values.codes import hint_of_no_dimensions, refuse, refuse_raising
 from polyopt.frontend.values.constants import as_sequence, nested
 from polyopt.frontend.values.promote import cast, is_castable
@@ -52,7 +53,7 @@ from polyopt.frontend.variables import lists
 from polyopt.frontend.variables.alternatives import applied
 from polyopt.frontend.variables.binding import bind, kept
 from polyopt.frontend.variables.call_frames import Frame
-from polyopt.frontend.variables.memory_variables import fixed_items, refuse_write
+from polyopt.frontend.variables.memory_variables import fixed_items, refuse_update, refuse_write
 from polyopt.ir.expr import Load, integer
 from polyopt.ir.types import DType
 
@@ -359,7 +360,9 @@ def augment(b: Builder, frame: Frame, node: ast.AugAssign) -> None:
             current = plain(b, lookup(b, frame, name, loc))
             value = _unchanged(b, frame, current, node)
             lists.refuse_growth(current, loc)
-            if isinstance(current, Tensor) and current.rank > 0:
+            if isinstance(current, Number):
+                refuse_update(b, current, loc)
+            if isinstance(current, Tensor) and (current.rank or current.view is not None):
                 refuse_write(b, current, loc)
                 _augment_array(b, current, node.op, value, loc)
             else:
@@ -373,7 +376,7 @@ def augment(b: Builder, frame: Frame, node: ast.AugAssign) -> None:
             with pending.met(b):
                 if mask is not None:
                     _augment_masked(b, view, mask, node.op, value, loc)
-                elif view.rank > 0:
+                elif view.rank > 0 or any(map(is_ellipsis, subscript_items(node.target.slice))):
                     _augment_array(b, view, node.op, value, loc)
                 else:
                     write(b, view, _operated(b, node.op, as_value(view), value, loc), loc)

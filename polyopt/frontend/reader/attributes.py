@@ -36,7 +36,6 @@ from polyopt.frontend.values.values import (
     Tensor,
     Value,
     as_tensor,
-    as_value,
 )
 from polyopt.frontend.variables import lists
 from polyopt.ir.expr import Expr, integer
@@ -149,8 +148,10 @@ def _array_attribute(  # noqa: C901  one case per attribute
             return Known(array.rank)
         case "dtype":
             return Known(array.dtype.numpy)
+        case "T" if isinstance(base, Tensor):
+            return frontend.numpy.reshaping.transposed(forced(b, array))
         case "T":
-            return as_value(frontend.numpy.reshaping.transposed(forced(b, array)))
+            return base
         case "mT" if array.rank > 1:
             axes = (*range(array.rank - 2), array.rank - 1, array.rank - 2)
             return frontend.numpy.reshaping.permuted(forced(b, array), axes)

@@ -41,6 +41,7 @@ from polyopt.frontend.values.values import (
     Perhaps,
     Tensor,
     Value,
+    as_value,
     has_loads,
 )
 from polyopt.frontend.variables.alternatives import choose
@@ -235,7 +236,9 @@ def _merged(
     loc = frame.loc(node)
     if isinstance(left, Known) and isinstance(right, Known) and is_same(left.value, right.value):
         return left
-    one, other = as_number(left, loc), as_number(right, loc)
+    one, other = (
+        as_number(as_value(v) if isinstance(v, Tensor) else v, loc) for v in (left, right)
+    )
     if one is None or other is None:
         return _merged_arrays(b, frame, node, name, left, right, before)
     if is_stable(one) and is_stable(other) and is_stable(Number(condition, True)):

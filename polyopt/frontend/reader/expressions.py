@@ -37,7 +37,7 @@ from polyopt.frontend.reader.conditions import (
     number_of,
     truth,
 )
-from polyopt.frontend.subscripts.basic import Mask, Part, select_parts
+from polyopt.frontend.subscripts.basic import At, Mask, Part, select_parts
 from polyopt.frontend.subscripts.index_arrays import is_fancy, is_mask_of, taken
 from polyopt.frontend.subscripts.masks import picked, plain, through
 from polyopt.frontend.subscripts.subscript_parts import is_tuple, part_of, slice_part
@@ -259,8 +259,8 @@ def _subscript(b: Builder, frame: Frame, node: ast.Subscript) -> Value:
                 found = taken(b, base, parts, name, loc)
                 return found if isinstance(found, Masked) else as_value(found)
             part = select_parts(b, forced(b, base), parts, name, loc)
-            if not lists.is_list(base):
-                return as_value(part)
+            if not lists.is_list(base):  # `x[0, ...]` is an array without dimensions
+                return as_value(part) if all(isinstance(p, At) for p in parts) else part
             return item_of(base, as_value(lists.cut_out(b, part, parts)))
         case Known(value=known) if known is np.r_ or known is np.c_:
             return frontend.numpy.joining.rows_or_columns(

@@ -48,11 +48,11 @@ from polyopt.frontend.values.array_arguments import (
     known_dims,
     start_records,
 )
-from polyopt.frontend.values.codes import hint_of_no_dimensions, refuse
+from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.computed_sizes import safe
 from polyopt.frontend.values.constants import refuse_written
 from polyopt.frontend.values.identifiers import size_name
-from polyopt.frontend.values.values import Known, Number, Value, as_value
+from polyopt.frontend.values.values import Known, Number, Value
 from polyopt.frontend.variables.call_frames import Frame
 from polyopt.frontend.variables.dynamic_types import learn_tags
 from polyopt.ir.expr import Cast, Expr, Param, Symbol, integer, walk
@@ -167,7 +167,6 @@ def _read(
     frame = Frame(function, StatementReader(), callers=(function.origin,))
     b.sizes += [Param(name) for name in facts.computed if is_size(name)]
     _learn_annotations(function, types, facts)
-    _refuse_updates(function, types)
     assume(b, given)
     array_arguments(b, types)
     for name, kind in types.items():
@@ -207,31 +206,11 @@ def _argument(b: Builder, name: str, kind: ArgType, facts: Facts) -> Value:
             b.symbols[name] = symbol.name
             return Number(symbol, kind.weak)
         case ArrayType() | PartType():
-            return as_value(b.given[name][1])
+            return b.given[name][1]
         case SizeCondition():
             raise AssertionError("a condition is no argument")
         case _:
             assert_never(kind)
-
-
-def _refuse_updates(function: PyFunction, types: dict[str, ArgType]) -> None:
-    """Refuse `x += 1` of an argument without dimensions: Python would change the caller's array."""
-    for name, kind in types.items():
-        if not isinstance(kind, ArrayType) or kind.rank:
-            continue
-        for statement in function.tree.body:
-            for node in ast.walk(statement):
-                if isinstance(node, ast.AugAssign) and _is_name(node.target, name):
-                    message = f"`{name}` is an array without dimensions, which is not changed"
-                    refuse("PO0163", message, function.loc(node), hint_of_no_dimensions(name))
-            if isinstance(statement, ast.Assign) and any(
-                _is_name(target, name) for target in statement.targets
-            ):
-                break
-
-
-def _is_name(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
 
 
 # -- annotations ------------------------------------------------------------------------------

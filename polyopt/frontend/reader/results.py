@@ -19,7 +19,14 @@ from polyopt.frontend.integers.affine_integers import (
 )
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.drafts import dynamic_params
-from polyopt.frontend.program.memory import forced, is_whole, plain, stored, stored_number
+from polyopt.frontend.program.memory import (
+    buffer_of,
+    forced,
+    is_whole,
+    plain,
+    stored,
+    stored_number,
+)
 from polyopt.frontend.subscripts.masks import plain as unmasked
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.constants import as_sequence
@@ -72,7 +79,7 @@ def _result(b: Builder, value: Value, loc: Loc | None) -> Result:
         case Tensor():
             return _array(b, found)
         case Number():
-            buffer = _scalar_buffer(b, found) or _buffer(b, stored_number(b, found, "result"))
+            buffer = _scalar_buffer(b, found) or buffer_of(b, stored_number(b, found, "result"))
             buffer.returned = True
             return Result(ResultKind.SCALAR, buffer.name)
 
@@ -117,7 +124,7 @@ def _counted(b: Builder, value: Tensor) -> Result:
         loops, index = b.fresh_loops(value.shape)
         b.emit(loops, Load(buffer.name, index, value.dtype), forced(b, value).at(index))
     held = stored_number(b, Number(clipped(extent), False), "length")
-    length = _buffer(b, held)
+    length = buffer_of(b, held)
     length.returned = buffer.returned = True
     buffer.length, buffer.counted = length.name, axis
     return Result(ResultKind.OUTPUT, buffer.name)
@@ -172,11 +179,5 @@ def _scalar_buffer(b: Builder, value: Number) -> Buffer | None:
     """Return the kernel's own variable that holds the number, if one does."""
     if not isinstance(value.expr, Load) or value.expr.index:
         return None
-    buffer = _buffer(b, value)
+    buffer = buffer_of(b, value)
     return buffer if buffer.argument is None else None
-
-
-def _buffer(b: Builder, value: Number) -> Buffer:
-    assert isinstance(value.expr, Load)
-    name = value.expr.array
-    return next(buffer for buffer in b.buffers if buffer.name == name)

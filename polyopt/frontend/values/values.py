@@ -289,8 +289,7 @@ def is_same_view(value: Tensor, other: Tensor) -> bool:
     if value.view is other.view:
         return True
     index = tuple(Iter(f"?{d}") for d in range(value.rank))
-    same = value.shape == other.shape and value.rank > 0
-    return same and value.view.index(index) == other.view.index(index)
+    return value.shape == other.shape and value.view.index(index) == other.view.index(index)
 
 
 def remapped(tensor: Tensor, shape: Index, index: IndexMap) -> Tensor:

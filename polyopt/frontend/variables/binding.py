@@ -12,7 +12,13 @@ from collections.abc import Sequence as Items
 from polyopt.dataclass import replace
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.drafts import Binding, Mark
-from polyopt.frontend.program.memory import EXPENSIVE, settled, stored, stored_number
+from polyopt.frontend.program.memory import (
+    EXPENSIVE,
+    buffer_of,
+    settled,
+    stored,
+    stored_number,
+)
 from polyopt.frontend.reader.comprehensions import Generated, collected
 from polyopt.frontend.subscripts.compaction import compacted
 from polyopt.frontend.values.records import Record
@@ -32,6 +38,7 @@ from polyopt.frontend.values.values import (
     Tensor,
     Value,
     has_loads,
+    view_of,
 )
 from polyopt.frontend.variables.alternatives import kept_apart
 from polyopt.frontend.variables.call_frames import Frame
@@ -82,7 +89,8 @@ def kept(b: Builder, name: str, value: Value) -> Value:  # noqa: C901  one case 
             if value.view is not None:
                 return value
             if value.rank == 0 and value.fold is None:
-                return stored_number(b, Number(value.at(()), value.weak), name)
+                held = stored_number(b, Number(value.at(()), value.weak), name)
+                return held if value.weak else view_of(buffer_of(b, held))
             return settled(b, stored(b, value, name))
         case Masked(tensor=tensor, mask=mask):
             place = (name, b.loc)

@@ -173,7 +173,10 @@ def _flag_of(b: Builder, buffer: Buffer) -> Load:
 
 def _pin(b: Builder, frame: Frame, name: str, value: Value, node: ast.stmt) -> Pin | None:
     place, loc = frame.place(node, name), frame.loc(node)
+    is_bare = isinstance(value, Tensor) and not value.rank
     number = as_number(value, loc)
+    if is_bare and b.facts.width(place) is not None:
+        number = as_number(settled(b, operand(value, loc)), loc)
     if number is not None and place not in b.facts.shapes:
         dtype, weak = _wide(b, place, (number.dtype, number.weak), loc)
         buffer = b.new_buffer(name, dtype, ())
@@ -181,6 +184,8 @@ def _pin(b: Builder, frame: Frame, name: str, value: Value, node: ast.stmt) -> P
         describe_kinds(b, buffer, place)
         assume_kinds(buffer, number)
         pin = Pin(buffer, weak, place, ())
+        if is_bare:
+            b.copies[buffer.name] = _of_no_dimensions(name)
         store_number(b, pin, number, loc)
         return pin
     if isinstance(value, Tensor) and place in b.facts.shapes:
@@ -311,6 +316,8 @@ def store_pinned(
     if (dtype, weak) != held:
         b.facts.set_width(pin.place, dtype, weak, loc)
     if not pin.shape:
+        if isinstance(found, Tensor) and found.view is not None:
+            b.copies[pin.buffer.name] = _of_no_dimensions(name)
         number = settled(b, found)
         assert isinstance(number, Number)
         now = store_number(b, pin, number, loc)
@@ -404,6 +411,12 @@ def learn_array(b: Builder, name: str, watch: Watch, value: Value, loc: Loc | No
         and is_same(before.value, value.value)
     ):
         return
+    if isinstance(before, Tensor) and not before.rank:
+        number = as_number(settled(b, value) if isinstance(value, Tensor) else value, loc)
+        if number is not None:  # the next reading has a variable for the number
+            kinds = (before.dtype, False), (number.dtype, number.weak)
+            b.facts.set_width(watch.place, *joined(*kinds, loc), loc)
+            return
     if not isinstance(before, Tensor) or not isinstance(value, Tensor):
         message = f"`{name}` was {describe(before)} before and becomes {describe(value)}"
         refuse("PO0161", message, loc, "use another name")
@@ -444,3 +457,14 @@ def refuse_write(b: Builder, view: Tensor, loc: Loc | None) -> None:
         reason = b.copies[copy]
         message = f"in Python this writes another array: {reason}"
         refuse("PO0160", message, loc, HINT)
+
+
+def refuse_update(b: Builder, number: Number, loc: Loc | None) -> None:
+    """Refuse `x += 1` of a variable that may stand for an array without dimensions."""
+    if isinstance(number.expr, Load) and number.expr.array in b.copies:
+        message = f"in Python this may write an array: {b.copies[number.expr.array]}"
+        refuse("PO0160", message, loc, "write `x = x + 1` where a new number is meant")
+
+
+def _of_no_dimensions(name: str) -> str:
+    return f"`{name}` is an array without dimensions, and is bound again in a loop or branch"
