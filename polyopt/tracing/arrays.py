@@ -1,7 +1,8 @@
 """Lazy arrays: they record what is done to them through NumPy's protocols and Python's operators.
 
 In: placeholders, concrete arrays, operations.  Out: `LazyArray`, a handle of a node.
-Refuses: uses that need elements (PO0801), stores into views (PO0804), wrong declarations (PO0806).
+Refuses: uses that need elements (PO0801), stores that views make unclear (PO0804), declarations
+that make no sense (PO0806).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import operator
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,8 +18,8 @@ import numpy as np
 from polyopt.errors import FrontendError, boundary
 from polyopt.frontend.numpy.table import METHODS
 from polyopt.frontend.syntax.annotations import Annotation
-from polyopt.tracing import recording
-from polyopt.tracing.nodes import BINARY, COMPARE, MOVES, Array, Captured, Node, Operator, mapped
+from polyopt.tracing import recording, views
+from polyopt.tracing.nodes import BINARY, COMPARE, Array, Captured, Node, Operator, mapped
 from polyopt.tracing.places import here, refuse
 from polyopt.tracing.sizes import Extent, Shape, Size, is_extent, is_polynomial, times
 from polyopt.tracing.subscripting import broadcast, is_plain, show
@@ -34,15 +36,14 @@ class LazyArray:
     <LazyArray (N,) float64>
     """
 
-    __slots__ = ("__weakref__", "_ancestors", "_node", "_part", "_taken", "_views")
+    __slots__ = ("__weakref__", "_link", "_node", "_perhaps", "_views")
     __array_priority__ = 1000.0
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self._views: weakref.WeakSet[LazyArray] = weakref.WeakSet()
-        self._ancestors: tuple[weakref.ref[LazyArray], ...] = ()  # whose elements it shares
-        self._part: tuple[LazyArray, object] | None = None  # the array and key it was taken by
-        self._taken: Callable[[Node], Node] | None = None  # how it is taken from that array
+        self._link: views.Link | None = None  # to the array that it is a view of
+        self._perhaps: weakref.ref[LazyArray] | None = None  # or to one that it may be a view of
 
     # -- what is known --------------------------------------------------------------------------
 
@@ -174,53 +175,51 @@ class LazyArray:
         plain = operand(key)
         found = LazyArray(recording.subscript(self._node, plain))
         if is_plain(plain) and found.shape:
-            self._lend(found, lambda node: recording.subscript(node, plain))
-            found._part = (self, plain)
+            take = partial(recording.subscript, key=plain)
+
+            def put(node: Node, new: Node) -> Node:
+                return recording.store(node, plain, new)
+
+            self._lend(found, views.Link(self, take, put, views.is_run(plain), plain))
         return found
 
-    def _lend(self, view: LazyArray, taken: Callable[[Node], Node]) -> None:
+    def _lend(self, view: LazyArray, link: views.Link) -> None:
         """Remember a view, and how to take it again after a store."""
         self._views.add(view)
-        view._taken = taken
-        view._ancestors = (*self._ancestors, weakref.ref(self))
+        view._link = link
 
     def __setitem__(self, key: object, value: object) -> None:
         """Replace the array by a copy with new elements; the caller's arrays stay as they are."""
         plain = operand(key)
         if isinstance(value, LazyArray) and self._is_own(value, plain):
             return
-        self._check_store()
+        views.check_store(self)
         self._replace(recording.store(self._node, plain, operand(value)))
 
     def _is_own(self, value: LazyArray, key: object) -> bool:
         """Whether `value` was taken from here by `key` and is there: `x[k] += 1` stored it."""
         return (
-            value._part is not None
-            and value._part[0] is self
-            and repr(value._part[1]) == repr(key)
+            value._link is not None
+            and value._link.owner is self
+            and value._link.key is not None
+            and repr(value._link.key) == repr(key)
             and value._node.operands[:1] == (self._node,)
         )
 
-    def _check_store(self) -> None:
-        """Refuse a store that would have to go through a transpose or the like."""
-        if self._part is not None:
-            self._part[0]._check_store()
-        elif any(ancestor() is not None for ancestor in self._ancestors):
-            refuse("PO0804", "a store into a view, which NumPy would do to the array below")
-
     def _replace(self, node: Node) -> None:
-        """Take new elements: the array this is a part of gets them, and all views see them."""
-        if self._part is None:
+        """Take new elements: the array this is a view of gets them, and all views see them."""
+        if self._link is None:
             self._node = node
             self._refresh()
             return
-        owner, key = self._part
-        owner._replace(recording.store(owner._node, key, node))
+        owner, put = self._link.owner, self._link.put
+        assert put is not None
+        owner._replace(put(owner._node, node))
 
     def _refresh(self) -> None:
         for view in tuple(self._views):
-            assert view._taken is not None
-            view._node = view._taken(self._node)
+            assert view._link is not None
+            view._node = view._link.take(self._node)
             view._refresh()
 
     def _update(self, op: Operator, value: object) -> Any:  # noqa: ANN401
@@ -234,7 +233,7 @@ class LazyArray:
                    hint=f"write `x = x {op.text} y`, or convert with `.astype`")  # fmt: skip
         if broadcast(self.shape, found.shape) != self.shape:
             refuse("PO0140", f"`{op.text}=` gives shape {show(found.shape)}")
-        self._check_store()
+        views.check_store(self)
         node = found._node
         self._replace(node if found.dtype == self.dtype else recording.astype(node, self.dtype))
         return self
@@ -296,8 +295,8 @@ class LazyArray:
 
     @property
     def real(self) -> Any:  # noqa: ANN401
-        """The real part."""
-        return record(np.real, self)
+        """The real part; of real numbers the array itself."""
+        return record(np.real, self) if self.dtype.kind == "c" else self
 
     @property
     def imag(self) -> Any:  # noqa: ANN401
@@ -428,9 +427,9 @@ def record(function: Callable[..., object], *args: object, **options: object) ->
         {name: operand(value) for name, value in options.items()},
     )
     result = _lazies(found)
-    if function in MOVES and args and isinstance(args[0], LazyArray):
+    if function in views.VIEWS and args and isinstance(args[0], LazyArray):
         rest = tuple(operand(value) for value in args[1:])
-        args[0]._lend(result, lambda node: recording.call(function, node, *rest, **options))
+        views.link(function, args[0], result, rest, options)
     return result if out is None else _written(out, result)
 
 

@@ -30,7 +30,7 @@ HINTS: dict[str, str] = {
     "PO0801": "use np.where for choices, or `.compute()` for values that need no input",
     "PO0802": "give it a lazy array, or a tuple, list or dict of them",
     "PO0803": "keep it in the computation: `x / n`, np.sqrt(n), np.full((n, 3), 0.0, like=x)",
-    "PO0804": "store into the array itself before views of it are made, or copy the views",
+    "PO0804": "store into the array itself before views of it are made, or take a `.copy()`",
     "PO0805": "list every placeholder once: `inputs=[x, w]`",
     "PO0806": 'write po.tensor("x", po.f32["N,64"]) or po.tensor("x", ("N", 64), np.float32)',
     "PO0807": "give extents: po.comprehend[i:n, j], po.sum(..., over={k: n})",

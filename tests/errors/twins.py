@@ -218,7 +218,7 @@ TWINS: dict[str, Edits] = {
     "PO0801_truth_of_lazy": (("if x.sum() > 0:\n        return x", "return np.where(x > 0, x, 0.0)"),),
     "PO0802_output_is_a_number": (("3}", 'po.tensor("x", po.f64["N"]).sum()}'),),
     "PO0803_size_as_number": (("np.zeros(x.shape[0])", "np.full((x.shape[0], 3), 0.0, like=x)"),),
-    "PO0804_store_into_view": (("y = x.T", "y = x.T.copy()"),),
+    "PO0804_store_into_view": (("y = x.T.reshape(-1)", "y = x.T.reshape(-1).copy()"),),
     "PO0805_missing_input": (("inputs=[x]", "inputs=[x, w]"),),
     "PO0806_placeholder": (('"M-"', "64"),),
     "PO0807_index_without_extent": (("po.comprehend[i]", "po.comprehend[i, k]"),),
