@@ -30,6 +30,7 @@ from polyopt.frontend.program.memory import is_stable, stored_number
 from polyopt.frontend.program.statement_domains import ENDLESS
 from polyopt.frontend.reader.conditions import truth
 from polyopt.frontend.reader.expressions import evaluate
+from polyopt.frontend.reader.optional_operands import binds
 from polyopt.frontend.syntax.liveness import assigned
 from polyopt.frontend.syntax.structure import is_result, own
 from polyopt.frontend.values.codes import refuse
@@ -107,7 +108,8 @@ def _is_choice(b: Builder, split: Split, start: int) -> bool:
 
 def _condition(b: Builder, frame: Frame, test: ast.expr) -> tuple[Split, bool | None]:
     """Return the condition split, or its value when it is known."""
-    nodes = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    is_and = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
+    nodes = test.values if is_and and not binds(test) else [test]
     affine: list[Expr] = []
     guard: Expr = TRUE
     for part in nodes:

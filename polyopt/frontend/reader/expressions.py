@@ -23,6 +23,8 @@ from polyopt.frontend.numpy.products import matmul
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.decisions import decided
 from polyopt.frontend.program.memory import buffers_read, forced, settled
+from polyopt.frontend.program.snapshots import picked_side
+from polyopt.frontend.reader import optional_operands
 from polyopt.frontend.reader.attributes import attribute_of
 from polyopt.frontend.reader.calls import call_value
 from polyopt.frontend.reader.closures import Closure, call_closure, closure_of
@@ -55,7 +57,9 @@ from polyopt.frontend.values.values import (
     Slice,
     Tensor,
     Value,
+    as_tensor,
     as_value,
+    is_view,
     item_of,
 )
 from polyopt.frontend.variables import lists
@@ -393,8 +397,9 @@ def _bool_op(b: Builder, frame: Frame, node: ast.BoolOp) -> Value:
     ast.copy_location(others, rest[0])
     if isinstance(left, Known):
         return evaluate(b, frame, others)
+    left = optional_operands.held(b, left, others)
     open_where = left.expr if is_and else negated(left.expr)
-    with b.operand(open_where):
+    with optional_operands.operand(b, frame, open_where, others):
         other = computed_once(b, evaluate(b, frame, others))
         right = truth(b, other, frame.loc(rest[0]))
         numbers = (number_of(b, value, node, frame), number_of(b, other, node, frame))
@@ -412,6 +417,9 @@ def _bool_op(b: Builder, frame: Frame, node: ast.BoolOp) -> Value:
 
 def _comparison(b: Builder, frame: Frame, node: ast.Compare) -> Value:
     loc = frame.loc(node)
+    if optional_operands.binds(*node.comparators[1:]):
+        hint = "join the comparisons by `and`"
+        refuse("PO0127", "a name bound in a comparison that may be left out", loc, hint)
     values = evaluate_all(b, frame, (node.left, *node.comparators))
     result: Value | None = None
     for op, left, right in zip(node.ops, values, values[1:], strict=False):
@@ -431,12 +439,18 @@ def _conditional(b: Builder, frame: Frame, node: ast.IfExp) -> Value:
     if known is not None:
         return evaluate(b, frame, node.body if known else node.orelse)
     assert isinstance(condition, Number)
+    condition = optional_operands.held(b, condition, node.body, node.orelse)
     expr = condition.expr
-    with b.operand(expr):
-        then = settled(b, operand(evaluate(b, frame, node.body), loc))
-    with b.operand(negated(expr)):
-        otherwise = settled(b, operand(evaluate(b, frame, node.orelse), loc))
-    return chosen_side(b, condition, then, otherwise, loc)
+    with optional_operands.operand(b, frame, expr, node.body):
+        then = operand(evaluate(b, frame, node.body), loc)
+        one = settled(b, then)
+    with optional_operands.operand(b, frame, negated(expr), node.orelse):
+        otherwise = operand(evaluate(b, frame, node.orelse), loc)
+        other = settled(b, otherwise)
+    found = chosen_side(b, condition, one, other, loc)
+    if isinstance(found, Number) and any(is_view(side) for side in (then, otherwise)):
+        return picked_side(b, as_tensor(found), (as_tensor(then), as_tensor(otherwise)), loc)
+    return found
 
 
 # -- calls ------------------------------------------------------------------------------------

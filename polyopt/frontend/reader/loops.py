@@ -121,8 +121,11 @@ def read_while(b: Builder, frame: Frame, node: ast.While) -> None:
     """Read a `while` loop: its test is computed before it and at the end of every iteration."""
     loc = frame.loc(node)
     later = frame.live.after[node]
-    touched = assigned(node.body)
-    unbound = [n for n in touched if n in later and _is_unbound(frame, n) and not is_result(n)]
+    tested = assigned([node.test])  # bound before the loop, too
+    touched = assigned(node.body) | tested
+    unbound = [
+        n for n in touched - tested if n in later and _is_unbound(frame, n) and not is_result(n)
+    ]
     place = None if unbound else frame.place(node, "loop")
     if _surely_runs(node):
         unbound = []
@@ -131,9 +134,14 @@ def read_while(b: Builder, frame: Frame, node: ast.While) -> None:
     carried = touched & (frame.live.body[node] | later) - set(rotating)
     perhaps = [n for n in unbound if frame.place(node, n) in b.facts.partial]
     pinned = pin_names(b, frame, perhaps, node, unset=True)
-    pinned += [*pin_names(b, frame, carried, node), *pin_results(b, frame, touched, node)]
-    watch_again(frame, carried, node)
+    pinned += [*pin_names(b, frame, carried - tested, node), *pin_results(b, frame, touched, node)]
+    watch_again(frame, carried - tested, node)
     test = truth(b, evaluate(b, frame, node.test), frame.loc(node.test))
+    if tested and (isinstance(test, Number) or test.value):
+        first_test = test.expr if isinstance(test, Number) else TRUE
+        test = Number(b.unconditional("holds", first_test, FALSE), True)
+        pinned += pin_names(b, frame, carried & tested, node)
+        watch_again(frame, carried & tested, node)
     if isinstance(test, Known) and test.value:
         refuse("PO0110", "a `while` loop that nothing ends", loc, "leave it with `break`")
     first = len(b.marks)
@@ -180,7 +188,7 @@ def _read_turn(
 
     It runs if the test held after the one before; `ended` is what the next one would be.
     """
-    meet(b, frame, assigned(node.body))
+    meet(b, frame, assigned([*node.body, node.test]))
     state = dict(frame.env)
     with b.under((), TRUE if number == 0 else going):
         goes_on = _read_body(b, frame, node, rotating)

@@ -282,6 +282,11 @@ def viewed(buffer: Buffer, shape: Index, index: IndexMap) -> Tensor:
     )
 
 
+def is_view(value: Operandish) -> bool:
+    """Whether a value is elements of an array, which may have other names."""
+    return isinstance(value, Tensor) and value.view is not None
+
+
 def is_same_view(value: Tensor, other: Tensor) -> bool:
     """Whether both are the same elements of the same array."""
     if value.view is None or other.view is None or value.view.buffer is not other.view.buffer:
