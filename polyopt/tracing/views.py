@@ -127,20 +127,29 @@ def _putting(
     """Return how elements stored into `function(array, *rest, **options)` go back."""
     if function is np.transpose:
         axes = rest[0] if rest else options.get("axes")
-        back = None if axes is None else tuple(int(place) for place in np.argsort(axes))
-        return lambda array, new: recording.call(np.transpose, new, back)
+        return lambda array, new: recording.call(np.transpose, new, _back(axes, len(new.shape)))
     if function is np.moveaxis:
         source, target = (*rest, *options.values())
         return lambda array, new: recording.call(np.moveaxis, new, target, source)
     if function is np.rot90:
-        times, *axes = (*rest, *options.values()) or (1,)
-        return lambda array, new: recording.call(np.rot90, new, -times, *axes)
+        turns, *axes = (*rest, *options.values()) or (1,)
+        assert isinstance(turns, int)
+        back = -turns
+        return lambda array, new: recording.call(np.rot90, new, back, *axes)
     if function in _ITS_OWN_INVERSE:
         return lambda array, new: recording.call(function, new, *rest, **options)
     if function in _IN_ORDER:
         order = {"order": options["order"]} if "order" in options else {}
         return lambda array, new: recording.call(np.reshape, new, array.shape, **order)
     return None
+
+
+def _back(axes: object, rank: int) -> tuple[int, ...] | None:
+    """Return the axes that undo a transposition."""
+    if not isinstance(axes, tuple | list):
+        return None
+    order = [axis % rank for axis in axes]
+    return tuple(order.index(axis) for axis in range(rank))
 
 
 def _keeps_order(function: Callable[..., object], options: Mapping[str, object]) -> bool:

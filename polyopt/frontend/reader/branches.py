@@ -108,8 +108,9 @@ def _is_choice(b: Builder, split: Split, start: int) -> bool:
 
 def _condition(b: Builder, frame: Frame, test: ast.expr) -> tuple[Split, bool | None]:
     """Return the condition split, or its value when it is known."""
-    is_and = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
-    nodes = test.values if is_and and not binds(test) else [test]
+    nodes = [test]
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) and not binds(test):
+        nodes = test.values
     affine: list[Expr] = []
     guard: Expr = TRUE
     for part in nodes:

@@ -55,7 +55,7 @@ def moved(x):
     c = np.expand_dims(y, 0)
     c[0, 1] = 3
     np.squeeze(c)[2] *= 2
-    t = np.transpose(y[None], (2, 0, 1))
+    t = np.transpose(y[None], (-1, 0, 1))
     t[0] -= 1
     return y, t * 1
 
