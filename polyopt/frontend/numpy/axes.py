@@ -28,6 +28,7 @@ from polyopt.frontend.values.values import (
     Sequence,
     Tensor,
     Value,
+    fixed,
     remapped,
 )
 from polyopt.ir.expr import Expr, integer
@@ -134,7 +135,7 @@ def broadcast_arrays(b: Builder, args: Arguments) -> Value:
     parts = [forced(b, tensor(b, value, args.loc)) for value in args.values]
     common = broadcast(b, [part.shape for part in parts], args.name, args.loc)
     wide = (stretched(part, common) for part in parts)
-    return Sequence(tuple(Tensor(w.shape, w.dtype, w.at, cost=w.cost) for w in wide))
+    return Sequence(tuple(fixed(part) for part in wide))
 
 
 def moveaxis(b: Builder, args: Arguments) -> Value:

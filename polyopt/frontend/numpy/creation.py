@@ -5,10 +5,10 @@ In: arguments of the NumPy call.  Out: lazy arrays; they get memory when they ge
 
 from __future__ import annotations
 
+from polyopt.dataclass import replace
 from polyopt.errors import Loc
 from polyopt.frontend.arithmetic.narrowing import demand_fit, demand_stored
 from polyopt.frontend.integers.affine_integers import compare, plus
-from polyopt.frontend.numpy.axis_reductions import with_unit_axes
 from polyopt.frontend.numpy.call_arguments import (
     Arguments,
     dtype,
@@ -140,14 +140,12 @@ def copy(b: Builder, args: Arguments) -> Value:
     return copied(forced(b, tensor(b, array, args.loc)))
 
 
-def contiguous(b: Builder, args: Arguments) -> Value:
-    """np.ascontiguousarray and np.asfortranarray: how elements lie in memory is not seen here"""
-    array, kind, *_ = args.take("a", "dtype like")
-    value = forced(b, tensor(b, array, args.loc))
-    found = dtype(kind, args.loc) or value.dtype
-    if value.rank == 0:
-        value = with_unit_axes(value, (0,))
-    return converted(value, found, args.loc)
+def copy_in_order(b: Builder, args: Arguments) -> Value:
+    """ndarray.copy, whose elements are in C order; np.copy leaves them in that of memory"""
+    _, order, *_ = args.take("a", "order subok")
+    found = copy(b, args)
+    is_default = is_none(order) or (isinstance(order, Known) and order.value == "C")
+    return replace(found, in_order=is_default) if isinstance(found, Tensor) else found
 
 
 def copied(value: Tensor) -> Tensor:

@@ -31,7 +31,7 @@ from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import forced, store
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.promote import cast
-from polyopt.frontend.values.values import Index, Known, Tensor, Value, remapped
+from polyopt.frontend.values.values import Index, Known, Tensor, Value, fixed, remapped
 from polyopt.ir.expr import CompareOp, Const, Expr, Select, Unary, UnaryOp
 from polyopt.ir.types import DType
 
@@ -76,7 +76,7 @@ def diagonal(b: Builder, args: Arguments) -> Value:
     shift = ZERO if is_none(offset) else size(b, offset, "the offset", args.loc)
     one = 0 if is_none(first) else known_int(b, first, "an axis", args.loc)
     two = 1 if is_none(second) else known_int(b, second, "an axis", args.loc)
-    return diagonal_of(b, value, shift, one, two, args.loc)
+    return fixed(diagonal_of(b, value, shift, one, two, args.loc))
 
 
 def diag(b: Builder, args: Arguments) -> Value:
@@ -85,7 +85,7 @@ def diag(b: Builder, args: Arguments) -> Value:
     value = forced(b, tensor(b, array, args.loc))
     shift = ZERO if is_none(offset) else size(b, offset, "k", args.loc)
     if value.rank == 2:
-        return diagonal_of(b, value, shift, 0, 1, args.loc)
+        return fixed(diagonal_of(b, value, shift, 0, 1, args.loc))
     if value.rank != 1:
         refuse("PO0151", "np.diag of anything but a vector or matrix", args.loc)
     return _matrix_of(b, value, shift)

@@ -8,7 +8,7 @@ Refuses: shapes whose sizes differ (PO0140, at a call PO0173), orders other than
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import Loc
@@ -23,13 +23,14 @@ from polyopt.frontend.integers.affine_integers import (
     negated,
 )
 from polyopt.frontend.numpy.axis_reductions import with_unit_axes
-from polyopt.frontend.numpy.call_arguments import Arguments, extents, is_none, tensor
-from polyopt.frontend.numpy.creation import copied
+from polyopt.frontend.numpy.call_arguments import Arguments, dtype, extents, is_none, tensor
+from polyopt.frontend.numpy.creation import converted, copied
 from polyopt.frontend.numpy.reshaping import transposed, without_axes
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.decisions import decided
 from polyopt.frontend.program.facts import Facts
-from polyopt.frontend.program.memory import forced
+from polyopt.frontend.program.memory import forced, in_turn, stored
+from polyopt.frontend.program.snapshots import stand_for
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.computed_sizes import (
     as_affine,
@@ -47,6 +48,7 @@ from polyopt.frontend.values.values import Index, Known, Number, Tensor, Value, 
 from polyopt.frontend.values.values import Sequence as Items
 from polyopt.ir.expr import Binary, BinaryOp, CompareOp, Const, Expr, Iter, integer, walk
 from polyopt.ir.showing import show
+from polyopt.ir.source import Layout
 
 
 def reshape(b: Builder, args: Arguments) -> Value:
@@ -141,6 +143,58 @@ def product_of(facts: Facts, shape: Sequence[Expr]) -> Expr:
     return reduced(product(facts.expanded(extent) for extent in shape))
 
 
+def contiguous(b: Builder, args: Arguments) -> Value:
+    """np.ascontiguousarray: the array itself where its elements are in C order"""
+    return _laid_out(b, args, lambda value: value)
+
+
+def fortran(b: Builder, args: Arguments) -> Value:
+    """np.asfortranarray: the array itself where its elements are in Fortran order"""
+    return _laid_out(b, args, transposed)
+
+
+def _laid_out(b: Builder, args: Arguments, turned: Callable[[Tensor], Tensor]) -> Value:
+    """Return an array whose elements, `turned`, lie in C order: itself or a copy."""
+    array, kind, *_ = args.take("a", "dtype like")
+    value = forced(b, tensor(b, array, args.loc))
+    found = dtype(kind, args.loc) or value.dtype
+    if value.rank == 0:
+        value = with_unit_axes(value, (0,))
+    if found is not value.dtype or value.view is None or value.merged is not None:
+        return converted(value, found, args.loc)
+    buffer = value.view.buffer
+    if value.rank > 1 and not (buffer.in_order and buffer.layout is not Layout.STRIDED):
+        turns = turned(value).view
+        places = tuple(Iter(f"?{d}") for d in range(value.rank))
+        assert turns is not None
+        if not buffer.in_order or not in_turn(turns.index(places), places):
+            return _perhaps_copied(b, value, args.loc)
+    if _is_end_of_rows(turned(value), 0):
+        return value
+    dims = range(value.rank) if buffer.argument is not None else ()
+    units = tuple(d for d in dims if _is_unit(b, value.shape[d], args.loc))
+    if units and _is_end_of_rows(turned(without_axes(value, units)), 0):
+        return value
+    return converted(value, found, args.loc)
+
+
+def _perhaps_copied(b: Builder, value: Tensor, loc: Loc | None) -> Tensor:
+    """Return elements of which only their layout in memory tells whether NumPy copies them.
+
+    They are a view until an earlier reading has seen writes that tell it from a copy.
+    """
+    assert value.view is not None
+    buffer, place = value.view.buffer, (loc, "layout")
+    if place not in b.facts.unsure:
+        b.unsure.append((buffer, place))
+        return value
+    copy = stored(b, value, in_order=True)
+    assert copy.view is not None
+    reason = "only the layout in memory tells whether NumPy copies this array"
+    stand_for(b, copy.view.buffer, (value,), reason, loc)
+    return copy
+
+
 # -- reshaping --------------------------------------------------------------------------------
 
 
@@ -202,6 +256,8 @@ def reshaped(b: Builder, value: Tensor, target: Index, loc: Loc | None) -> Tenso
 def _without_gaps(b: Builder, value: Tensor, loc: Loc | None) -> Tensor:
     """Return `value` as a view only where NumPy's ravel gives one: in contiguous memory."""
     source = value if value.merged is None else value.merged.source
+    if source.view is not None and not source.view.buffer.in_order and source.rank > 1:
+        return value  # `_in_one_piece` sees to it
     if source.view is None or _is_end_of_rows(source, 0):
         return value
     for start in range(1, source.rank if source.view.buffer.argument is not None else 0):
@@ -234,6 +290,8 @@ def _in_one_piece(b: Builder, value: Tensor, wanted: Index, loc: Loc | None) -> 
     """
     if not value.shape or not wanted:
         return value
+    if value.view is not None and not value.view.buffer.in_order and value.rank > 1:
+        return value if value.shape == wanted else _perhaps_copied(b, value, loc)
     pieces = blocks(b.facts, value.shape, wanted)
     gaps = [d for block in pieces if not _can_merge(value, block.old) for d in block.old]
     is_flat = len(wanted) == 1 and value.view is not None and value.view.buffer.argument is not None

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from polyopt.errors import Loc
 from polyopt.frontend.integers.affine_integers import ONE, ZERO, at_least, compare, minus, plus
 from polyopt.frontend.numpy.axis_reductions import normal_axes, one_axis, with_unit_axes
-from polyopt.frontend.numpy.call_arguments import Arguments, extents, known_axes, tensor
+from polyopt.frontend.numpy.call_arguments import Arguments, extents, known_axes, known_bool, tensor
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import forced
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.merged_dimensions import picked
 from polyopt.frontend.values.shapes import broadcast, stretched
-from polyopt.frontend.values.values import Index, Number, Tensor, Value, remapped
+from polyopt.frontend.values.values import Index, Number, Tensor, Value, fixed, remapped
 from polyopt.frontend.values.values import Sequence as Items
 from polyopt.ir.expr import CompareOp, Expr
 from polyopt.ir.showing import show
@@ -126,13 +126,12 @@ def broadcast_to(b: Builder, args: Arguments) -> Value:
     if len(target) < value.rank:
         refuse("PO0140", "np.broadcast_to a shape of lower rank", args.loc)
     broadcast(b, (value.shape, target), "np.broadcast_to", args.loc)
-    result = stretched(value, target)
-    return Tensor(result.shape, result.dtype, result.at, cost=result.cost)
+    return fixed(stretched(value, target))
 
 
 def sliding_window_view(b: Builder, args: Arguments) -> Value:
     """np.lib.stride_tricks.sliding_window_view: a new last dimension for each window"""
-    array, window, axis, *_ = args.take("x window_shape", "axis subok writeable")
+    array, window, axis, _, writeable = args.take("x window_shape", "axis subok writeable")
     value = forced(b, tensor(b, array, args.loc))
     lengths = extents(b, window, args.loc)
     given = known_axes(b, axis, args.loc)
@@ -157,4 +156,5 @@ def sliding_window_view(b: Builder, args: Arguments) -> Value:
             found[d] = plus(found[d], offset)
         return tuple(found)
 
-    return remapped(value, (*shape, *lengths), index)
+    found = remapped(value, (*shape, *lengths), index)
+    return found if known_bool(writeable, "writeable", args.loc) else fixed(found)

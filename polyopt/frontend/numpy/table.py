@@ -140,7 +140,7 @@ GROUPS: tuple[Group, ...] = (
     }, "`einsum` in all its forms; `cross` of three components; known powers"),
     Group("creation", _COMPILED, {
         "numpy.creation": """zeros ones empty full zeros_like ones_like empty_like full_like eye
-            identity copy ascontiguousarray=contiguous asfortranarray=contiguous astype ndarray""",
+            identity copy astype ndarray""",
         "numpy.arrays": "array asarray asanyarray=asarray",
         "numpy.grids": "arange linspace indices meshgrid",
         "library.signals": "logspace geomspace hanning hamming blackman bartlett",
@@ -160,7 +160,8 @@ GROUPS: tuple[Group, ...] = (
         "numpy.reshaping": """transpose swapaxes expand_dims squeeze flip broadcast_to
             lib.stride_tricks.sliding_window_view""",
         "numpy.axes": "moveaxis broadcast_arrays atleast_1d atleast_2d atleast_3d",
-        "numpy.regrouping": "reshape ravel",
+        "numpy.regrouping": """reshape ravel ascontiguousarray=contiguous
+            asfortranarray=fortran""",
         "library.movement": "rot90 rollaxis flipud fliplr matrix_transpose linalg.matrix_transpose",
         "numpy.joining": "roll",
         "library.spectra": "fft.fftshift fft.ifftshift",
@@ -202,6 +203,7 @@ _OWN_METHODS = {
     "fill": Function("numpy.creation", "fill"),
     "item": Function("numpy.creation", "item"),
     "flatten": Function("numpy.regrouping", "flatten"),
+    "copy": Function("numpy.creation", "copy_in_order"),
     "tolist": Function("variables.lists", "tolist"),
     "compress": Function("numpy.selection", "compressed"),
 }

@@ -102,10 +102,9 @@ class Builder:
     copies: dict[str, str] = field(default_factory=dict)
     snapshots: list[Snapshot] = field(default_factory=list)
     kinds: dict[Occurrence, Kinds] = field(default_factory=dict)  # of variables, in this reading
-    tags: dict[str, Occurrence] = field(
-        default_factory=dict
-    )  # variables that say which kind one has
+    tags: dict[str, Occurrence] = field(default_factory=dict)  # variables that tell kinds apart
     copied: list[Copied] = field(default_factory=list)
+    unsure: list[tuple[Buffer, Occurrence]] = field(default_factory=list)  # views or copies
     written_back: set[int] = field(default_factory=set)  # drafts that write copies back
     rebinding: set[int] = field(default_factory=set)  # drafts that bind names again
     totals: list[Total] = field(default_factory=list)

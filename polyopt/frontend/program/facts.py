@@ -43,6 +43,7 @@ class Facts:
     `lengths`: arrays bound again to others of a length that only the running kernel knows.
     `written_back`: names bound again whose memory is a copy that is written meanwhile.
     `bounded`: calls whose result is returned and must be no longer than they say themselves.
+    `unsure`: views that are written and that only the layout in memory tells from copies.
     `grown`: where lists are made that grow, and the room each append needs.
     `ranges`: of Python's integers in memory; `sized`: integer arguments that are sizes or bounds.
     `computed`: size parameters that a call computes from others (`computed.as_affine`).
@@ -67,6 +68,7 @@ class Facts:
     lengths: set[Occurrence] = field(default_factory=set)
     written_back: set[Occurrence] = field(default_factory=set)
     bounded: set[Occurrence] = field(default_factory=set)
+    unsure: set[Occurrence] = field(default_factory=set)
     ranges: dict[Occurrence, Span] = field(default_factory=dict)
     sized: frozenset[str] = frozenset()
     rounds: int = 0  # how often ranges were learned

@@ -25,7 +25,7 @@ from polyopt.frontend.integers.intervals import ANY, Interval, interval_of
 from polyopt.frontend.integers.ranges import Span, range_of
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.statement_domains import Loop
-from polyopt.frontend.values.codes import refuse
+from polyopt.frontend.values.codes import refuse, refuse_raising
 from polyopt.frontend.values.merged_dimensions import common_groups, expanded, joined, merge
 from polyopt.frontend.values.promote import cast
 from polyopt.frontend.values.shapes import equate, is_repeated, stretched
@@ -43,11 +43,24 @@ from polyopt.frontend.values.values import (
     is_plain_read,
     view_of,
 )
-from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, Unary, UnaryOp, integer
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Expr,
+    Iter,
+    Load,
+    Unary,
+    UnaryOp,
+    integer,
+    loads,
+    walk,
+)
 from polyopt.ir.names import iterators, reads
 from polyopt.ir.scop import Reduction
+from polyopt.ir.source import Layout
 from polyopt.ir.types import DType, Kind
 
+FIXED = "write into the array itself, or take a `.copy()`"
 EXPENSIVE = 4  # operations of one element from which it is stored rather than computed again
 
 
@@ -56,6 +69,8 @@ def store(b: Builder, target: Tensor, value: Tensor, loc: Loc | None) -> None:
     view = target.view
     if view is None:
         refuse("PO0163", "this expression is no array that can be written", loc)
+    if view.is_fixed:
+        refuse_raising("PO0163", "a view that NumPy does not write through", loc, FIXED)
     if value.dtype.is_complex and not target.dtype.is_complex:
         refuse("PO0144", "complex values cannot be stored into a real array", loc, "take `.real`")
     demand_fit(b, value, target.dtype, loc)
@@ -153,12 +168,13 @@ def settled(b: Builder, value: Operandish) -> Operandish:
     return as_value(forced(b, value)) if isinstance(value, Tensor) else value
 
 
-def stored(b: Builder, value: Tensor, name: str = "tmp") -> Tensor:
-    """Return a new array holding `value`."""
+def stored(b: Builder, value: Tensor, name: str = "tmp", in_order: bool | None = None) -> Tensor:
+    """Return a new array holding `value`; `in_order`: in C order, None where NumPy decides."""
     if value.merged is not None:
-        source = stored(b, value.merged.source, name)
+        source = stored(b, value.merged.source, name, value.in_order or in_order or None)
         return merge(source, value.merged.counts, value.shape)
     buffer = b.new_buffer(name, value.dtype, value.shape)
+    buffer.in_order = is_in_order(b, value) if in_order is None else in_order
     view = View(buffer, lambda index: index)
     if value.undefined:
         return replace(view_of(buffer), shape=value.shape)
@@ -168,6 +184,28 @@ def stored(b: Builder, value: Tensor, name: str = "tmp") -> Tensor:
         loops, index = b.fresh_loops(value.shape)
         b.emit(loops, _load(view, index), cast(value.at(index), buffer.dtype, b.loc))
     return replace(view_of(buffer), shape=value.shape)
+
+
+def is_in_order(b: Builder, value: Tensor) -> bool:
+    """Whether NumPy is sure to lay out a copy of `value` in C order: it keeps that of operands."""
+    if value.rank < 2 or value.in_order or value.fold is not None or value.undefined:
+        return True
+    places = tuple(Iter(f"?{d}") for d in range(value.rank))
+    for load in loads(value.at(places)):
+        used = [place for part in load.index for place in places if place in walk(part)]
+        if len(used) < 2:
+            continue
+        buffer = next((one for one in b.buffers if one.name == load.array), None)
+        is_known = buffer is None or (buffer.in_order and buffer.layout is not Layout.STRIDED)
+        if not is_known or not in_turn(load.index, places):
+            return False
+    return True
+
+
+def in_turn(index: Index, places: Index) -> bool:
+    """Whether the subscripts use `places` one after the other."""
+    used = [places.index(place) for part in index for place in places if place in walk(part)]
+    return used == sorted(used)
 
 
 def stored_number(b: Builder, value: Number, name: str) -> Number:

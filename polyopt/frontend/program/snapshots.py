@@ -324,6 +324,14 @@ def settle_copies(b: Builder, first: int = 0) -> None:
             learn_write(b, made, written[0])
 
 
+def settle_views(b: Builder) -> None:
+    """Learn which arrays, that only the layout in memory tells from views, need memory."""
+    for buffer, place in b.unsure:
+        writes = sum(draft.target.array == buffer.name for draft in b.drafts)
+        if writes > (0 if buffer.argument is not None else 1):
+            b.facts.add(b.facts.unsure, place)
+
+
 def learn_write(b: Builder, made: Copied, draft: Draft | None = None) -> None:
     """Let the next reading write a copy back, or refuse to write into it."""
     if made.place is not None:

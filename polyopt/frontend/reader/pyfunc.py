@@ -29,7 +29,7 @@ from polyopt.frontend.program.decisions import Undecided, assume
 from polyopt.frontend.program.drafts import Binding, title_of
 from polyopt.frontend.program.facts import Facts
 from polyopt.frontend.program.renaming import Renaming
-from polyopt.frontend.program.snapshots import refuse_stale, settle_copies
+from polyopt.frontend.program.snapshots import refuse_stale, settle_copies, settle_views
 from polyopt.frontend.reader.results import Returned, mark_results
 from polyopt.frontend.reader.statements import StatementReader
 from polyopt.frontend.syntax.annotations import (
@@ -176,6 +176,7 @@ def _read(
     refuse_written(b)
     refuse_stale(b)
     settle_copies(b)
+    settle_views(b)
     facts.set_kinds(b.kinds)
     if scout:
         learn_ranges(b, integers_of(types))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from polyopt.dataclass import dataclass
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -41,6 +41,7 @@ class Buffer:
     Python's own numbers.
     `length` names the variable that says how many entries of dimension `counted` are returned.
     `home`: the place in the order where it is made, if that always runs.
+    `in_order`: NumPy is sure to lay its elements out in C order.
     `kinds`: the types, and weakness, of the numbers that a variable holds, with the only value of
     each if there is one; `tag`: the variable that holds which of them it is now.
     """
@@ -58,6 +59,7 @@ class Buffer:
     length: str | None = None
     counted: int = 0
     home: Index | None = None
+    in_order: bool = True
     kinds: tuple[tuple[tuple[DType, bool], Const | None], ...] = ()
     tag: Load | None = None
 
@@ -90,10 +92,14 @@ class Sides:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Element `index(i)` of a buffer for every subscript `i` of the view."""
+    """Element `index(i)` of a buffer for every subscript `i` of the view.
+
+    `is_fixed`: NumPy does not write through it.
+    """
 
     buffer: Buffer
     index: IndexMap
+    is_fixed: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +124,8 @@ class Tensor:
     """An array value: a view of a buffer, an elementwise expression, or a `Fold`.
 
     A negative extent means an empty dimension.  `cost` weighs the operations of one element.
-    `merged` tells of dimensions that are neighbouring ones of another array in one.
+    `merged` tells of dimensions that are neighbouring ones of another array in one.  `in_order`: in
+    memory of its own the elements are in C order.
     """
 
     shape: Index
@@ -130,6 +137,7 @@ class Tensor:
     weak: bool = False
     undefined: bool = False  # np.empty: memory, but no elements yet
     merged: Merged | None = None
+    in_order: bool = False
 
     @property
     def rank(self) -> int:
@@ -272,13 +280,13 @@ def view_of(buffer: Buffer) -> Tensor:
     return viewed(buffer, buffer.shape, lambda index: index)
 
 
-def viewed(buffer: Buffer, shape: Index, index: IndexMap) -> Tensor:
+def viewed(buffer: Buffer, shape: Index, index: IndexMap, is_fixed: bool = False) -> Tensor:
     """Return the view of `buffer` with the given shape and subscript map."""
     return Tensor(
         shape,
         buffer.dtype,
         lambda i: Load(buffer.name, index(i), buffer.dtype),
-        View(buffer, index),
+        View(buffer, index, is_fixed),
     )
 
 
@@ -301,8 +309,13 @@ def remapped(tensor: Tensor, shape: Index, index: IndexMap) -> Tensor:
     """Return the array whose element `i` is `tensor[index(i)]`; a view stays a view."""
     if tensor.view is not None:
         outer = tensor.view
-        return viewed(outer.buffer, shape, lambda i: outer.index(index(i)))
+        return viewed(outer.buffer, shape, lambda i: outer.index(index(i)), outer.is_fixed)
     return Tensor(shape, tensor.dtype, lambda i: tensor.at(index(i)), cost=tensor.cost)
+
+
+def fixed(value: Tensor) -> Tensor:
+    """Return a view that NumPy does not write through."""
+    return value if value.view is None else replace(value, view=replace(value.view, is_fixed=True))
 
 
 def cost_of(expr: Expr) -> int:

@@ -18,7 +18,7 @@ from polyopt.frontend.integers.affine_integers import FALSE, TRUE, clipped
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.drafts import Draft
 from polyopt.frontend.program.facts import Occurrence
-from polyopt.frontend.program.memory import is_whole, settled, store, stored
+from polyopt.frontend.program.memory import FIXED, is_whole, settled, store, stored
 from polyopt.frontend.program.snapshots import (
     Copied,
     WriteBack,
@@ -30,7 +30,7 @@ from polyopt.frontend.program.snapshots import (
 from polyopt.frontend.program.statement_domains import Scope
 from polyopt.frontend.subscripts.compaction import compacted
 from polyopt.frontend.syntax.structure import is_result
-from polyopt.frontend.values.codes import refuse
+from polyopt.frontend.values.codes import refuse, refuse_raising
 from polyopt.frontend.values.promote import (
     Operand,
     as_number,
@@ -447,7 +447,9 @@ def fixed_items(
 
 
 def refuse_write(b: Builder, view: Tensor, loc: Loc | None) -> None:
-    """Refuse writing into a copy that stands for an array with other names."""
+    """Refuse writing into a copy that stands for an array with other names, or a fixed view."""
+    if view.view is not None and view.view.is_fixed:
+        refuse_raising("PO0163", "a view that NumPy does not write through", loc, FIXED)
     if view.view is not None and view.view.buffer.name in b.copies:
         copy = view.view.buffer.name
         for made in b.copied:
