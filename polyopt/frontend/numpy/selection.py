@@ -181,7 +181,10 @@ def _part(b: Builder, args: Arguments, func: MathFunc) -> Value:
     def rule(parts: tuple[Expr, ...], out: DType) -> Expr:
         return call(func, *parts, dtype=out)
 
-    return combine(b, func.value, (value,), (value.dtype,), kind, rule, args.loc)
+    found = combine(b, func.value, (value,), (value.dtype,), kind, rule, args.loc)
+    if isinstance(found, Tensor) and isinstance(value, Tensor) and value.view is not None:
+        return replace(found, part_of=value)
+    return found
 
 
 def round_(b: Builder, args: Arguments) -> Value:

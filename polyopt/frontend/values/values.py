@@ -125,7 +125,8 @@ class Tensor:
 
     A negative extent means an empty dimension.  `cost` weighs the operations of one element.
     `merged` tells of dimensions that are neighbouring ones of another array in one.  `in_order`: in
-    memory of its own the elements are in C order.
+    memory of its own the elements are in C order.  `part_of`: the array of complex numbers of which
+    these are the real or imaginary parts.
     """
 
     shape: Index
@@ -138,6 +139,7 @@ class Tensor:
     undefined: bool = False  # np.empty: memory, but no elements yet
     merged: Merged | None = None
     in_order: bool = False
+    part_of: Tensor | None = None
 
     @property
     def rank(self) -> int:
@@ -310,7 +312,13 @@ def remapped(tensor: Tensor, shape: Index, index: IndexMap) -> Tensor:
     if tensor.view is not None:
         outer = tensor.view
         return viewed(outer.buffer, shape, lambda i: outer.index(index(i)), outer.is_fixed)
-    return Tensor(shape, tensor.dtype, lambda i: tensor.at(index(i)), cost=tensor.cost)
+    return Tensor(
+        shape,
+        tensor.dtype,
+        lambda i: tensor.at(index(i)),
+        cost=tensor.cost,
+        part_of=tensor.part_of,
+    )
 
 
 def fixed(value: Tensor) -> Tensor:

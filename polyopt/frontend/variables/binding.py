@@ -19,6 +19,7 @@ from polyopt.frontend.program.memory import (
     stored,
     stored_number,
 )
+from polyopt.frontend.program.snapshots import stand_for
 from polyopt.frontend.reader.comprehensions import Generated, collected
 from polyopt.frontend.subscripts.compaction import compacted
 from polyopt.frontend.values.records import Record
@@ -91,7 +92,9 @@ def kept(b: Builder, name: str, value: Value) -> Value:  # noqa: C901  one case 
             if value.rank == 0 and value.fold is None:
                 held = stored_number(b, Number(value.at(()), value.weak), name)
                 return held if value.weak else view_of(buffer_of(b, held))
-            return settled(b, stored(b, value, name))
+            return settled(
+                b, stored(b, value, name) if value.part_of is None else _parts(b, name, value)
+            )
         case Masked(tensor=tensor, mask=mask):
             place = (name, b.loc)
             if place in b.facts.compacted:
@@ -107,6 +110,18 @@ def kept(b: Builder, name: str, value: Value) -> Value:  # noqa: C901  one case 
             return made(b, lambda kind: collected(b, value, kind, b.loc))
         case Known() | Growing() | Range() | Slice() | Iterated() | Method() | Perhaps() | Gone():
             return value
+
+
+def _parts(b: Builder, name: str, value: Tensor) -> Tensor:
+    """Return a copy of real or imaginary parts, which NumPy's name shares with their array."""
+    assert value.part_of is not None
+    first = len(b.drafts)
+    copy = stored(b, value, name)
+    b.rebinding.update(range(first, len(b.drafts)))
+    assert copy.view is not None
+    reason = f"`{name}` is the real or imaginary parts of an array"
+    stand_for(b, copy.view.buffer, (value.part_of,), reason, b.loc)
+    return copy
 
 
 def _is_never_written(b: Builder, value: Tensor) -> bool:
