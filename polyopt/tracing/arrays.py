@@ -174,7 +174,7 @@ class LazyArray:
             return element(self._node, key)
         plain = operand(key)
         found = LazyArray(recording.subscript(self._node, plain))
-        if is_plain(plain) and found.shape:
+        if is_plain(plain) and (found.shape or views.has_dots(plain)):
             take = partial(recording.subscript, key=plain)
 
             def put(node: Node, new: Node) -> Node:
@@ -225,7 +225,7 @@ class LazyArray:
     def _update(self, op: Operator, value: object) -> Any:  # noqa: ANN401
         """`self op= value`: all names of this array see the new value."""
         found = _operator(op, self, value)
-        if found is NotImplemented or not self.shape:
+        if found is NotImplemented or not (self.shape or self._link):  # a number
             return found
         assert isinstance(found, LazyArray)
         if not np.can_cast(found.dtype, self.dtype, "same_kind"):

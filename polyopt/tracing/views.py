@@ -157,6 +157,11 @@ def _keeps_order(function: Callable[..., object], options: Mapping[str, object])
     return function in _IN_ORDER and options.get("order", "C") == "C"
 
 
+def has_dots(key: object) -> bool:
+    """Whether a key has `...`, so that it selects an array also where it names one element."""
+    return any(part is Ellipsis for part in (key if isinstance(key, tuple) else (key,)))
+
+
 def is_run(key: object) -> bool:
     """Whether a key selects elements that follow each other in C order."""
     parts = list(key) if isinstance(key, tuple) else [key]

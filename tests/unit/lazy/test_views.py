@@ -79,8 +79,21 @@ def read(x):
     return first * 1, rest * 1, v * 1, d * 1
 
 
+def bare(x):
+    y = x * 1
+    v = y[1, 2, ...]
+    v += 5
+    y[1] *= 2
+    w = np.squeeze(y[0, 0, ...][None], axis=0)
+    w -= 3
+    w[...] = w + v
+    number = y[2, 2]
+    number += 100
+    return y, v * 1, number
+
+
 @pytest.mark.toolchain
-@pytest.mark.parametrize("build", [transposed, regrouped, flipped, moved, updated, read])
+@pytest.mark.parametrize("build", [transposed, regrouped, flipped, moved, updated, read, bare])
 def test_stores_through_views(build: Callable[[Any], Any]) -> None:
     given = np.arange(12.0).reshape(3, 4)
     x = po.tensor("x", po.f64["N,M"])
