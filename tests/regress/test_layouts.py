@@ -110,8 +110,22 @@ def kept_order(m):
     return v * 1
 
 
-@pytest.mark.parametrize("function", [of_columns, kept_order])
-def test_what_the_layout_decides_is_refused(function: Any) -> None:
+def split(m):
+    v = m.T.reshape(5, 2, 2)  # a view, since it merges nothing at this size
+    v[0] = 1
+
+
+def turned(m):
+    v = m.T.reshape(-1)
+    m[0, 0] = 3
+    return v * 1
+
+
+@pytest.mark.parametrize(
+    ("function", "order"),
+    [(of_columns, "C"), (kept_order, "C"), (split, "C"), (split, "F"), (turned, "F")],
+)
+def test_what_the_layout_decides_is_refused(function: Any, order: Any) -> None:
     with pytest.raises(FrontendError) as caught:
-        po.kernel(function)(np.ones((4, 5)))
+        po.kernel(function)(np.ones((4, 5), order=order))
     assert caught.value.code == "PO0160"

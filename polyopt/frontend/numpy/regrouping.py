@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from polyopt.dataclass import dataclass
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import Loc
 from polyopt.frontend.integers.affine_integers import (
     ONE,
@@ -30,7 +30,7 @@ from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.decisions import decided
 from polyopt.frontend.program.facts import Facts
 from polyopt.frontend.program.memory import forced, in_turn, stored
-from polyopt.frontend.program.snapshots import stand_for
+from polyopt.frontend.program.snapshots import LAYOUT, stand_for
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.computed_sizes import (
     as_affine,
@@ -162,20 +162,24 @@ def _laid_out(b: Builder, args: Arguments, turned: Callable[[Tensor], Tensor]) -
         value = with_unit_axes(value, (0,))
     if found is not value.dtype or value.view is None or value.merged is not None:
         return converted(value, found, args.loc)
-    buffer = value.view.buffer
-    if value.rank > 1 and not (buffer.in_order and buffer.layout is not Layout.STRIDED):
-        turns = turned(value).view
-        places = tuple(Iter(f"?{d}") for d in range(value.rank))
-        assert turns is not None
-        if not buffer.in_order or not in_turn(turns.index(places), places):
-            return _perhaps_copied(b, value, args.loc)
+    if _depends_on_layout(turned(value)):
+        return _perhaps_copied(b, value, args.loc)
     if _is_end_of_rows(turned(value), 0):
         return value
-    dims = range(value.rank) if buffer.argument is not None else ()
+    dims = range(value.rank) if value.view.buffer.argument is not None else ()
     units = tuple(d for d in dims if _is_unit(b, value.shape[d], args.loc))
     if units and _is_end_of_rows(turned(without_axes(value, units)), 0):
         return value
     return converted(value, found, args.loc)
+
+
+def _depends_on_layout(value: Tensor) -> bool:
+    """Whether only the layout of an array in memory tells if elements of it are in C order."""
+    if value.view is None or value.rank < 2:
+        return False
+    buffer, places = value.view.buffer, tuple(Iter(f"?{d}") for d in range(value.rank))
+    is_turned = buffer.layout is Layout.STRIDED and not in_turn(value.view.index(places), places)
+    return is_turned or not buffer.in_order
 
 
 def _perhaps_copied(b: Builder, value: Tensor, loc: Loc | None) -> Tensor:
@@ -190,8 +194,7 @@ def _perhaps_copied(b: Builder, value: Tensor, loc: Loc | None) -> Tensor:
         return value
     copy = stored(b, value, in_order=True)
     assert copy.view is not None
-    reason = "only the layout in memory tells whether NumPy copies this array"
-    stand_for(b, copy.view.buffer, (value,), reason, loc)
+    stand_for(b, copy.view.buffer, (value,), LAYOUT, loc)
     return copy
 
 
@@ -256,7 +259,7 @@ def reshaped(b: Builder, value: Tensor, target: Index, loc: Loc | None) -> Tenso
 def _without_gaps(b: Builder, value: Tensor, loc: Loc | None) -> Tensor:
     """Return `value` as a view only where NumPy's ravel gives one: in contiguous memory."""
     source = value if value.merged is None else value.merged.source
-    if source.view is not None and not source.view.buffer.in_order and source.rank > 1:
+    if _depends_on_layout(source):
         return value  # `_in_one_piece` sees to it
     if source.view is None or _is_end_of_rows(source, 0):
         return value
@@ -285,12 +288,13 @@ def _can_merge(value: Tensor, dims: tuple[int, ...]) -> bool:
 def _in_one_piece(b: Builder, value: Tensor, wanted: Index, loc: Loc | None) -> Tensor:
     """Return `value` as NumPy reshapes it: a copy where dimensions to merge have gaps between them.
 
-    Dimensions of extent one are left out.  Only of arguments that become vectors the call is asked
-    for these: writes through other views with such dimensions are not seen in their source.
+    Dimensions that become several may be split only, of which NumPy makes a view: writes that tell
+    are refused.  Dimensions of extent one are left out.  Only of arguments that become vectors the
+    call is asked for these: writes through other views with such dimensions are not seen.
     """
     if not value.shape or not wanted:
         return value
-    if value.view is not None and not value.view.buffer.in_order and value.rank > 1:
+    if _depends_on_layout(value):
         return value if value.shape == wanted else _perhaps_copied(b, value, loc)
     pieces = blocks(b.facts, value.shape, wanted)
     gaps = [d for block in pieces if not _can_merge(value, block.old) for d in block.old]
@@ -298,7 +302,10 @@ def _in_one_piece(b: Builder, value: Tensor, wanted: Index, loc: Loc | None) -> 
     units = tuple(d for d in gaps if is_flat and _is_unit(b, value.shape[d], loc))
     if units:
         return _in_one_piece(b, without_axes(value, units), wanted, loc)
-    return copied(value) if gaps else value
+    if not gaps:
+        return value
+    is_split = all(len(block.new) > 1 for block in pieces if set(block.old) & set(gaps))
+    return replace(copied(value), part_of=value) if is_split else copied(value)
 
 
 def _is_unit(b: Builder, extent: Expr, loc: Loc | None) -> bool:

@@ -32,6 +32,7 @@ from polyopt.frontend.variables.call_frames import Frame
 from polyopt.ir.expr import CompareOp, Expr, Iter, Load, rewrite
 from polyopt.ir.names import reads
 
+LAYOUT = "only the layout in memory tells whether NumPy copies this array"
 HINT = "take a `.copy()` where a copy is meant, or write the cases out in an `if`"
 
 

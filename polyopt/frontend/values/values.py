@@ -126,7 +126,7 @@ class Tensor:
     A negative extent means an empty dimension.  `cost` weighs the operations of one element.
     `merged` tells of dimensions that are neighbouring ones of another array in one.  `in_order`: in
     memory of its own the elements are in C order.  `part_of`: the array of complex numbers of which
-    these are the real or imaginary parts.
+    these are the real or imaginary parts, or one that NumPy may not copy.
     """
 
     shape: Index

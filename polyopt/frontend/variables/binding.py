@@ -19,7 +19,7 @@ from polyopt.frontend.program.memory import (
     stored,
     stored_number,
 )
-from polyopt.frontend.program.snapshots import stand_for
+from polyopt.frontend.program.snapshots import LAYOUT, stand_for
 from polyopt.frontend.reader.comprehensions import Generated, collected
 from polyopt.frontend.subscripts.compaction import compacted
 from polyopt.frontend.values.records import Record
@@ -113,13 +113,15 @@ def kept(b: Builder, name: str, value: Value) -> Value:  # noqa: C901  one case 
 
 
 def _parts(b: Builder, name: str, value: Tensor) -> Tensor:
-    """Return a copy of real or imaginary parts, which NumPy's name shares with their array."""
+    """Return a copy of elements that NumPy's name shares, or may share, with their array."""
     assert value.part_of is not None
     first = len(b.drafts)
     copy = stored(b, value, name)
     b.rebinding.update(range(first, len(b.drafts)))
     assert copy.view is not None
     reason = f"`{name}` is the real or imaginary parts of an array"
+    if value.dtype is value.part_of.dtype:
+        reason = LAYOUT
     stand_for(b, copy.view.buffer, (value.part_of,), reason, b.loc)
     return copy
 
