@@ -141,6 +141,7 @@ GROUPS: tuple[Group, ...] = (
     Group("creation", _COMPILED, {
         "numpy.creation": """zeros ones empty full zeros_like ones_like empty_like full_like eye
             identity copy astype ndarray""",
+        "numpy.regrouping": "ascontiguousarray=contiguous asfortranarray=fortran",
         "numpy.arrays": "array asarray asanyarray=asarray",
         "numpy.grids": "arange linspace indices meshgrid",
         "library.signals": "logspace geomspace hanning hamming blackman bartlett",
@@ -160,8 +161,7 @@ GROUPS: tuple[Group, ...] = (
         "numpy.reshaping": """transpose swapaxes expand_dims squeeze flip broadcast_to
             lib.stride_tricks.sliding_window_view""",
         "numpy.axes": "moveaxis broadcast_arrays atleast_1d atleast_2d atleast_3d",
-        "numpy.regrouping": """reshape ravel ascontiguousarray=contiguous
-            asfortranarray=fortran""",
+        "numpy.regrouping": "reshape ravel",
         "library.movement": "rot90 rollaxis flipud fliplr matrix_transpose linalg.matrix_transpose",
         "numpy.joining": "roll",
         "library.spectra": "fft.fftshift fft.ifftshift",
