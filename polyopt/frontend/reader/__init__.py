@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from polyopt.frontend.reader import branches as branches
     from polyopt.frontend.reader import derivatives as derivatives
     from polyopt.frontend.reader import filtered_comprehensions as filtered_comprehensions
+    from polyopt.frontend.reader import optional_operands as optional_operands
     from polyopt.frontend.reader import reshaped_names as reshaped_names
 else:
     __getattr__ = names_of(__name__)

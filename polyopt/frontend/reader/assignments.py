@@ -33,7 +33,6 @@ from polyopt.frontend.subscripts.compaction import compacted, write_where
 from polyopt.frontend.subscripts.index_arrays import is_fancy, scatter, shared_mask, without_masks
 from polyopt.frontend.subscripts.masks import chosen, is_same_mask, plain
 from polyopt.frontend.subscripts.runtime_subscripts import Pending
-from polyopt.frontend.syntax.name_resolution import is_ellipsis, subscript_items
 from polyopt.frontend.values.codes import hint_of_no_dimensions, refuse, refuse_raising
 from polyopt.frontend.values.constants import as_sequence, nested
 from polyopt.frontend.values.promote import cast, is_castable
@@ -376,12 +375,18 @@ def augment(b: Builder, frame: Frame, node: ast.AugAssign) -> None:
             with pending.met(b):
                 if mask is not None:
                     _augment_masked(b, view, mask, node.op, value, loc)
-                elif view.rank > 0 or any(map(is_ellipsis, subscript_items(node.target.slice))):
+                elif view.rank > 0 or _has_dots(node.target.slice):
                     _augment_array(b, view, node.op, value, loc)
                 else:
                     write(b, view, _operated(b, node.op, as_value(view), value, loc), loc)
         case _:
             refuse("PO0163", "assignment to an attribute", loc, "write into elements or slices")
+
+
+def _has_dots(node: ast.expr) -> bool:
+    """Whether a subscript has `...`: it selects an array, also where it names one element."""
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    return any(isinstance(part, ast.Constant) and part.value is Ellipsis for part in parts)
 
 
 def _unchanged(b: Builder, frame: Frame, current: Value, node: ast.AugAssign) -> Value:

@@ -30,8 +30,7 @@ from polyopt.frontend.program.memory import is_stable, stored_number
 from polyopt.frontend.program.statement_domains import ENDLESS
 from polyopt.frontend.reader.conditions import truth
 from polyopt.frontend.reader.expressions import evaluate
-from polyopt.frontend.reader.optional_operands import binds
-from polyopt.frontend.syntax.liveness import assigned
+from polyopt.frontend.syntax.liveness import assigned, binds
 from polyopt.frontend.syntax.structure import is_result, own
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.promote import as_number, cast, is_same, joined

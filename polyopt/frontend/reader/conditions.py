@@ -5,6 +5,7 @@ In: values that were evaluated.  Out: a known truth value, a BOOL number, or the
 from __future__ import annotations
 
 import ast
+from contextlib import AbstractContextManager
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import settled
 from polyopt.frontend.program.snapshots import picked_side
 from polyopt.frontend.subscripts.masks import through
+from polyopt.frontend.syntax.liveness import binds
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.constants import beside_arrays
 from polyopt.frontend.values.promote import cast, common_dtype
@@ -75,6 +77,22 @@ def inverted(value: Known | Number) -> Value:
 def computed_once(b: Builder, value: Value) -> Value:
     """Return a value whose reduction is computed here, not where a condition may leave it out."""
     return settled(b, value) if isinstance(value, Tensor) else value
+
+
+def held(b: Builder, condition: Number, *later: ast.expr) -> Number:
+    """Return a condition that operands evaluated later do not change by binding names."""
+    if not binds(*later):
+        return condition
+    return Number(b.unconditional("holds", condition.expr, FALSE), True)
+
+
+def operand_under(
+    b: Builder, frame: Frame, condition: Expr, node: ast.expr
+) -> AbstractContextManager[None]:
+    """Everything inside, `node`, is evaluated only where the condition holds."""
+    if not binds(node):
+        return b.operand(condition)
+    return frontend.reader.optional_operands.operand(b, frame, condition, node)
 
 
 def number_of(b: Builder, value: Value, node: ast.expr, frame: Frame) -> Number | None:

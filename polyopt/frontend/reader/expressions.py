@@ -24,7 +24,6 @@ from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.decisions import decided
 from polyopt.frontend.program.memory import buffers_read, forced, settled
 from polyopt.frontend.program.snapshots import picked_side
-from polyopt.frontend.reader import optional_operands
 from polyopt.frontend.reader.attributes import attribute_of
 from polyopt.frontend.reader.calls import call_value
 from polyopt.frontend.reader.closures import Closure, call_closure, closure_of
@@ -35,14 +34,17 @@ from polyopt.frontend.reader.conditions import (
     chosen_side,
     compared,
     computed_once,
+    held,
     inverted,
     number_of,
+    operand_under,
     truth,
 )
 from polyopt.frontend.subscripts.basic import At, Mask, Part, select_parts
 from polyopt.frontend.subscripts.index_arrays import is_fancy, is_mask_of, taken
 from polyopt.frontend.subscripts.masks import picked, plain, through
 from polyopt.frontend.subscripts.subscript_parts import is_tuple, part_of, slice_part
+from polyopt.frontend.syntax.liveness import binds
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.constants import as_sequence, beside_arrays, table_of, value_of_global
 from polyopt.frontend.values.records import Record
@@ -397,9 +399,9 @@ def _bool_op(b: Builder, frame: Frame, node: ast.BoolOp) -> Value:
     ast.copy_location(others, rest[0])
     if isinstance(left, Known):
         return evaluate(b, frame, others)
-    left = optional_operands.held(b, left, others)
+    left = held(b, left, others)
     open_where = left.expr if is_and else negated(left.expr)
-    with optional_operands.operand(b, frame, open_where, others):
+    with operand_under(b, frame, open_where, others):
         other = computed_once(b, evaluate(b, frame, others))
         right = truth(b, other, frame.loc(rest[0]))
         numbers = (number_of(b, value, node, frame), number_of(b, other, node, frame))
@@ -417,7 +419,7 @@ def _bool_op(b: Builder, frame: Frame, node: ast.BoolOp) -> Value:
 
 def _comparison(b: Builder, frame: Frame, node: ast.Compare) -> Value:
     loc = frame.loc(node)
-    if optional_operands.binds(*node.comparators[1:]):
+    if binds(*node.comparators[1:]):
         hint = "join the comparisons by `and`"
         refuse("PO0127", "a name bound in a comparison that may be left out", loc, hint)
     values = evaluate_all(b, frame, (node.left, *node.comparators))
@@ -439,12 +441,12 @@ def _conditional(b: Builder, frame: Frame, node: ast.IfExp) -> Value:
     if known is not None:
         return evaluate(b, frame, node.body if known else node.orelse)
     assert isinstance(condition, Number)
-    condition = optional_operands.held(b, condition, node.body, node.orelse)
+    condition = held(b, condition, node.body, node.orelse)
     expr = condition.expr
-    with optional_operands.operand(b, frame, expr, node.body):
+    with operand_under(b, frame, expr, node.body):
         then = operand(evaluate(b, frame, node.body), loc)
         one = settled(b, then)
-    with optional_operands.operand(b, frame, negated(expr), node.orelse):
+    with operand_under(b, frame, negated(expr), node.orelse):
         otherwise = operand(evaluate(b, frame, node.orelse), loc)
         other = settled(b, otherwise)
     found = chosen_side(b, condition, one, other, loc)

@@ -17,26 +17,12 @@ from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import buffer_of, stored_number
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.promote import as_number
-from polyopt.frontend.values.values import Gone, Number, Perhaps, Value
+from polyopt.frontend.values.values import Gone, Perhaps, Value
 from polyopt.frontend.variables.alternatives import choose
 from polyopt.frontend.variables.binding import kept
 from polyopt.frontend.variables.call_frames import Frame
 from polyopt.frontend.variables.memory_variables import meet
 from polyopt.ir.expr import Expr
-
-
-def binds(*nodes: ast.expr) -> bool:
-    """Whether evaluating one of the expressions binds a name."""
-    return any(isinstance(part, ast.NamedExpr) for node in nodes for part in ast.walk(node))
-
-
-def held(b: Builder, condition: Number, *later: ast.expr) -> Number:
-    """Return a condition that operands evaluated later do not change by binding names."""
-    return (
-        Number(b.unconditional("holds", condition.expr, FALSE), True)
-        if binds(*later)
-        else condition
-    )
 
 
 @contextmanager
@@ -45,8 +31,6 @@ def operand(b: Builder, frame: Frame, condition: Expr, node: ast.expr) -> Iterat
     before = dict(frame.env)
     with b.operand(condition):
         yield
-    if not binds(node):
-        return
     for name, value in list(frame.env.items()):
         old = before.get(name)
         if value is old:

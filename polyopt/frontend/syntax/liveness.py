@@ -71,6 +71,11 @@ def assigned(body: Iterable[ast.AST]) -> frozenset[str]:
     return frozenset(found)
 
 
+def binds(*nodes: ast.expr) -> bool:
+    """Whether evaluating one of the expressions binds a name."""
+    return any(isinstance(part, ast.NamedExpr) for node in nodes for part in ast.walk(node))
+
+
 def _used(node: ast.AST) -> frozenset[str]:
     """Return the names that are read, without those of comprehensions inside."""
     parts = tuple(ast.walk(node))
