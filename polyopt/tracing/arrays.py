@@ -266,8 +266,8 @@ class LazyArray:
         return record(np.transpose, self, *((found,) if axes and found is not None else ()))
 
     def flatten(self) -> Any:  # noqa: ANN401
-        """Return the elements as a vector."""
-        return record(np.ravel, self)
+        """Return a copy of the elements as a vector."""
+        return LazyArray(recording.call(np.ravel, self._node))
 
     def view(self, *_: object) -> NoReturn:
         """Refuse: bytes have no lazy meaning."""

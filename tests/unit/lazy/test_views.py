@@ -89,7 +89,9 @@ def bare(x):
     w[...] = w + v
     number = y[2, 2]
     number += 100
-    return y, v * 1, number
+    copy = y.flatten()
+    copy[0] = 1000
+    return y, v * 1, number, copy
 
 
 @pytest.mark.toolchain
