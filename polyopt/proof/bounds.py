@@ -8,20 +8,17 @@ test on them before their use are known to hold, as long as nothing in between c
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import islpy as isl
 
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.ir.expr import (
-    Binary,
-    BinaryOp,
     Call,
     Cast,
     Compare,
     CompareOp,
-    Const,
     Expr,
     Load,
     Param,
@@ -51,13 +48,14 @@ from polyopt.ir.loops import (
     If,
     LoopFunction,
     Node,
+    SetLocal,
     While,
 )
 from polyopt.ir.names import iterators, params, reads, symbols
 from polyopt.ir.nodes import all_nodes, own_expressions
 from polyopt.ir.scop import Array, Role, SizeFacts
 from polyopt.ir.showing import show
-from polyopt.ir.types import DType, Kind
+from polyopt.ir.types import DType
 from polyopt.proof import integer_ranges
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
@@ -76,7 +74,8 @@ class _Place:
     spans: Spans = field(default_factory=dict)
 
 
-_Waiting: TypeAlias = tuple[Node, Spans]  # a node, and the spans before it
+_Waiting: TypeAlias = tuple[Node, Spans, tuple[Expr, ...]]
+"""A node, the spans before it, and conditions that hold before it and that it changes."""
 
 
 def check_bounds(
@@ -169,29 +168,47 @@ class _Checker:
         self.facts: SizeFacts | None = None
         self.is_wanted: Callable[[Node], bool] = lambda _: True
 
-    def body(self, body: Body, place: _Place) -> None:
-        """Check a body; after a node that ends the execution its condition is known to be false."""
+    def body(self, body: Body, place: _Place, lasting: tuple[Expr, ...] = ()) -> None:
+        """Check a body; after a node that ends the execution its condition is known to be false.
+
+        Conditions in `lasting` hold until a node changes what they read.
+        """
         waiting: list[_Waiting] = []
+        ends = [(_end(body, 0, known), known) for known in lasting]
+        here = self.all_where(place, (known for end, known in ends if end > 0))
         for number, node in enumerate(body):
             match node:
                 case DeclareArray() | AllocateArray():
                     self.arrays[node.array.name] = node.array
                 case _:
                     pass
-            waiting.append((node, place.spans))
-            after = [*self.known_after(node, body[number + 1 :], place.spans)]
-            place = replace(place, spans=integer_ranges.ranges_after(node, place.spans))
-            if after:
-                self.nodes(waiting, place)
+            if any(end == number for end, _ in ends):
+                self.nodes(waiting, here)
                 waiting = []
-                for known in after:
-                    place = self.where(place, known)
-        self.nodes(waiting, place)
+                here = self.all_where(place, (known for end, known in ends if end > number))
+            waiting.append((node, place.spans, tuple(k for end, k in ends if end == number)))
+            named = [*self.named_after(node, body[number + 1 :], place.spans)]
+            told = _told_after(node, body[number + 1 :])
+            spans = integer_ranges.ranges_after(node, place.spans)
+            place, here = replace(place, spans=spans), replace(here, spans=spans)
+            if named or told:
+                self.nodes(waiting, here)
+                waiting = []
+                here = self.all_where(here, (*named, *told))
+                place = self.all_where(place, named) if ends or told else here
+                ends += ((_end(body, number + 1, known), known) for known in told)
+        self.nodes(waiting, here)
+
+    def all_where(self, place: _Place, conditions: Iterable[Expr]) -> _Place:
+        """Return the iterations at which all of some conditions hold."""
+        for condition in conditions:
+            place = self.where(place, condition)
+        return place
 
     def nodes(self, waiting: Sequence[_Waiting], place: _Place) -> None:
         """Check nodes that run at the same iterations; ranges alone may change between them."""
         own: dict[tuple[Expr, ...], list[Load | VectorLoad]] = {}
-        for node, spans in waiting:
+        for node, spans, _ in waiting:
             for access, conditions in _accesses(node) if self.is_wanted(node) else ():
                 scalars = (part for index in access.index for part in walk(index))
                 counted = tuple(integer_ranges.conditions(scalars, spans))
@@ -201,15 +218,17 @@ class _Checker:
             for condition in conditions:
                 here = self.where(here, condition)
             self.check(accesses, here)
-        for node, spans in waiting:
+        for node, spans, ending in waiting:
             place = replace(place, spans=spans)
             match node:
                 case For():
                     self.body(node.body, self.inside(self.narrowed(place, node), node))
                 case If():
-                    self.body(node.then, self.branch(place, node.condition, node.then))
                     negated = Unary(UnaryOp.INVERT, node.condition, DType.BOOL)
-                    self.body(node.otherwise, self.branch(place, negated, node.otherwise))
+                    branches = (node.condition, node.then), (negated, node.otherwise)
+                    for condition, part in branches:
+                        known = (*ending, condition) if ending else ()
+                        self.body(part, self.branch(place, condition, part), known)
                 case While():
                     within = replace(place, spans=integer_ranges.ranges_inside(node, spans))
                     self.body(node.body, within)
@@ -238,9 +257,8 @@ class _Checker:
         frame = place.frame.inside(loop.iter)
         domain = isl.Set.align_params(place.domain.add_dims(isl.dim_type.set, 1), frame.space)
         lower, upper = map(self.unknowns.abstracted, (loop.lower, loop.upper))
-        changes, sets = written(loop.body), set_locals(loop.body)
         for bound, own, make in ((lower, loop.lower, "at_least"), (upper, loop.upper, "below")):
-            if reads(own) & changes or symbols(own) & sets:
+            if _is_changed(own, loop.body):
                 continue  # what the bound was, when the loop started, it need not be later
             frame, domain = self.wider(frame, domain, bound)
             try:
@@ -255,10 +273,8 @@ class _Checker:
 
     def branch(self, place: _Place, condition: Expr, body: Body) -> _Place:
         """Return where `condition` holds, except parts that `body` changes."""
-        changes = written(body)
-        sets = set_locals(body)
         for part in conjuncts(condition):
-            if not (reads(part) & changes or symbols(part) & sets):
+            if not _is_changed(part, body):
                 place = self.where(place, part)
         return place
 
@@ -287,7 +303,7 @@ class _Checker:
                 continue
             if isinstance(unknown, Load) and unknown.array in self.contents:
                 domain = domain.intersect_params(_holding(self.contents[unknown.array], name))
-            limits = _limits(unknown)
+            limits = integer_ranges.limits_of(unknown)
             for op, bound in zip((CompareOp.GE, CompareOp.LE), limits or (), strict=False):
                 domain = domain.intersect(frame.condition(Compare(op, Param(name), integer(bound))))
         return frame, domain
@@ -333,27 +349,27 @@ class _Checker:
             return True  # a fixed element, where something found on the way is large enough
         return bool(names - self.sizes - self.unknowns.truths)
 
-    def known_after(self, node: Node, rest: Body, spans: Spans) -> Iterator[Expr]:
-        """Yield the conditions that hold after a node that names a value, or ends the execution."""
+    def named_after(self, node: Node, rest: Body, spans: Spans) -> Iterator[Expr]:
+        """Yield the conditions that hold after a node that names a value."""
         match node:
             case Declare(dtype=DType.INT64, lanes=1) if node.name not in set_locals(rest):
                 value, name = node.value, Symbol(node.name, node.dtype)
                 yield from integer_ranges.conditions(
                     (name,), integer_ranges.ranges_after(node, spans)
                 )
-                changed = set_locals(rest)
-                if reads(value) & written(rest) or symbols(value) & changed:
-                    value = self.frozen(value, changed)
+                if _is_changed(value, rest):
+                    value = self.frozen(value, set_locals(rest))
                 yield Compare(CompareOp.EQ, name, value)
             case _:
-                yield from _known_after(node, rest)
+                pass
 
     def frozen(self, value: Expr, changed: frozenset[str]) -> Expr:
         """Return `value` with its elements, and the locals `changed`, as separate unknowns."""
 
         def rule(part: Expr) -> Expr | None:
             is_set = isinstance(part, Symbol) and part.name in changed
-            if is_set or isinstance(part, Load | VectorLoad | Call | Cast):
+            counts = isinstance(part, Cast) and part.operand.dtype.is_integer  # has limits
+            if is_set or (isinstance(part, Load | VectorLoad | Call | Cast) and not counts):
                 self.fresh += 1
                 return Symbol(f"?now{self.fresh}", part.dtype)
             return None
@@ -386,7 +402,7 @@ class _Contents(_Checker):
 
     def nodes(self, waiting: Sequence[_Waiting], place: _Place) -> None:
         """Collect values, then go on below."""
-        for node, _ in waiting:
+        for node, *_ in waiting:
             if isinstance(node, Assign) and node.target.array in self.wanted:
                 self.add(node.target.array, node.value, place)
         super().nodes(waiting, place)
@@ -431,15 +447,30 @@ def _holding(values: isl.Set, name: str) -> isl.Set:
     return moved.set_dim_name(isl.dim_type.param, position, name).params()
 
 
-def _known_after(node: Node, rest: Body) -> Iterator[Expr]:
-    """Yield the conditions that hold after a node that conditionally ends the execution."""
+def _told_after(node: Node, rest: Body) -> tuple[Expr, ...]:
+    """Return what holds just behind a node that names a value, or conditionally ends."""
     match node:
+        case Declare(dtype=DType.INT64, lanes=1) if _is_changed(node.value, rest):
+            return (Compare(CompareOp.EQ, Symbol(node.name, node.dtype), node.value),)
         case If(then=then, otherwise=()) if then and isinstance(then[-1], Fail | Break):
-            pass
+            return (Unary(UnaryOp.INVERT, node.condition, DType.BOOL),)
         case _:
-            return
-    if not (reads(node.condition) & written(rest) or symbols(node.condition) & set_locals(rest)):
-        yield Unary(UnaryOp.INVERT, node.condition, DType.BOOL)
+            return ()
+
+
+def _is_changed(value: Expr, body: Body) -> bool:
+    return bool(reads(value) & written(body) or symbols(value) & set_locals(body))
+
+
+def _end(body: Body, start: int, condition: Expr) -> int:
+    """Return the number of the first node at which a condition may no longer hold.
+
+    A node that computes a value reads it before it changes anything.
+    """
+    for number, node in enumerate(body[start:], start):
+        if _is_changed(condition, (node,)):
+            return number + isinstance(node, Assign | Declare | SetLocal)
+    return len(body)
 
 
 def _accesses(node: Node) -> Iterator[tuple[Load | VectorLoad, tuple[Expr, ...]]]:
@@ -463,28 +494,3 @@ def _chosen(
         return
     for part in children(expr):
         yield from _chosen(part, under)
-
-
-def _limits(expr: Expr) -> tuple[int, int] | None:
-    """Return the least and the greatest value of an integer type."""
-    match expr:
-        case Binary(op=BinaryOp.AND, right=Const(value=int(mask))) if mask >= 0:
-            return 0, mask
-        case Cast(operand=operand) if operand.dtype.is_integer or operand.dtype is DType.BOOL:
-            inner, own = _limits(operand), _of_dtype(expr.dtype)
-            if expr.dtype is DType.INT64 or inner is None or own is None:
-                return inner if expr.dtype is DType.INT64 else own
-            return inner if own[0] <= inner[0] and inner[1] <= own[1] else own  # it wraps
-        case _:
-            return _of_dtype(expr.dtype)
-
-
-def _of_dtype(dtype: DType) -> tuple[int, int] | None:
-    if dtype is DType.BOOL:
-        return 0, 1
-    if not dtype.is_integer or dtype.size > 4:
-        return None
-    bits = 8 * dtype.size
-    if dtype.kind is Kind.UNSIGNED:
-        return 0, 2**bits - 1
-    return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1

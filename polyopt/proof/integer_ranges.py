@@ -38,7 +38,7 @@ from polyopt.ir.expr import (
 from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Assign, Body, Declare, Fail, For, If, LoopKind, Node, SetLocal, While
 from polyopt.ir.nodes import bodies
-from polyopt.ir.types import DType
+from polyopt.ir.types import DType, Kind
 from polyopt.proof.nodes import own_written
 
 _LARGEST_STEP = 2**10
@@ -356,3 +356,28 @@ class Unknowns:
                 pass
         self.truths.add(self.of(condition).name)
         return Compare(CompareOp.NE, self.of(condition), integer(0))
+
+
+def limits_of(expr: Expr) -> tuple[int, int] | None:
+    """Return the least and the greatest value of an integer type."""
+    match expr:
+        case Binary(op=BinaryOp.AND, right=Const(value=int(mask))) if mask >= 0:
+            return 0, mask
+        case Cast(operand=operand) if operand.dtype.is_integer or operand.dtype is DType.BOOL:
+            inner, own = limits_of(operand), _of_dtype(expr.dtype)
+            if expr.dtype is DType.INT64 or inner is None or own is None:
+                return inner if expr.dtype is DType.INT64 else own
+            return inner if own[0] <= inner[0] and inner[1] <= own[1] else own  # it wraps
+        case _:
+            return _of_dtype(expr.dtype)
+
+
+def _of_dtype(dtype: DType) -> tuple[int, int] | None:
+    if dtype is DType.BOOL:
+        return 0, 1
+    if not dtype.is_integer or dtype.size > 4:
+        return None
+    bits = 8 * dtype.size
+    if dtype.kind is Kind.UNSIGNED:
+        return 0, 2**bits - 1
+    return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
