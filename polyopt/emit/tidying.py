@@ -12,49 +12,57 @@ from collections.abc import Iterable
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.wrapping import WIDTH
 
-_UNROLLED = "PO_UNROLL for"
 _HEAD = re.compile(r"(?:PO_UNROLL )?(?:for|while|if) \(.*\) \{")
+_INNER = re.compile(r"(?:(?:PO_UNROLL )?for|while|if) \(")
 _STATEMENT = re.compile(r"(?:return|goto) .*;|break;|\w+(?:\[[^;]*\])?(?: [-+*/%&|^]?= |\()[^;]*;")
 
 
 def without_braces(code: str) -> str:
     """Return `code` without braces around single statements; declarations keep theirs.
 
-    Neither have two nested unrolled loops around one.
+    Neither have loops around one loop or condition that fit in a line.
 
-    >>> print(without_braces("for (;;) {\\n    x = 1;\\n}"))
+    >>> print(without_braces("for (;;) {\\n    for (;;) {\\n        x = 1;\\n    }\\n}"))
     for (;;)
-        x = 1;
+        for (;;)
+            x = 1;
     """
     lines = code.split("\n")
+    return "\n".join(_without_braces(lines, 0, len(lines)))
+
+
+def _without_braces(lines: list[str], begin: int, end: int) -> list[str]:
+    """Return the lines from `begin` on, before `end`, without braces that are not needed."""
     found: list[str] = []
-    number = 0
-    while number < len(lines):
-        size = next((n for n in (1, 2) if _is_single(lines[number : number + 2 * n + 1])), 0)
-        if size:
-            heads = (line.removesuffix(" {") for line in lines[number : number + size])
-            found += [*heads, lines[number + size]]
-            number += 2 * size + 1
+    while begin < end:
+        line = lines[begin]
+        found.append(line)
+        begin += 1
+        pad = line[: len(line) - len(line.lstrip())]
+        if _HEAD.fullmatch(line[len(pad) :]) is None:
             continue
-        found.append(lines[number])
-        number += 1
-    return "\n".join(found)
+        close = next(n for n in range(begin, end) if lines[n].startswith(f"{pad}}}"))
+        body = _without_braces(lines, begin, close)
+        begin = close
+        if lines[close] == f"{pad}}}" and len(line) <= WIDTH and _is_single(line, body):
+            found[-1] = line.removesuffix(" {")
+            begin += 1
+        found += body
+    return found
 
 
-def _is_single(lines: list[str]) -> bool:
-    """Tell whether lines are one or two heads, one statement that fits in a line, and the ends."""
-    if len(lines) < 3 or any(len(line) > WIDTH for line in lines):
+def _is_single(head: str, body: list[str]) -> bool:
+    """Tell whether the body of a head is one statement that fits in a line, or a loop one more."""
+    if not body or len(body[0]) > WIDTH:
         return False
-    depth = len(lines) // 2
-    head, end = lines[0], lines[-1]
-    pad = head[: len(head) - len(head.lstrip())]
-    if end != f"{pad}}}" or _HEAD.fullmatch(head[len(pad) :]) is None:
+    if len(body) == 1:
+        return _STATEMENT.fullmatch(body[0].strip()) is not None
+    first = body[0].lstrip()
+    pad = body[0][: len(body[0]) - len(first)]
+    if head.lstrip().startswith("if ") or _INNER.match(first) is None:
         return False
-    if depth == 1:
-        return _STATEMENT.fullmatch(lines[1].strip()) is not None
-    return head[len(pad) :].startswith(_UNROLLED) and (
-        lines[1].strip().startswith(_UNROLLED) and _is_single(lines[1:-1])
-    )
+    rest = body[1:-1] if body[-1] == f"{pad}}}" else body[1:]
+    return all(line.startswith(f"{pad} ") for line in rest)
 
 
 def with_short_names(helpers: Iterable[Helper], *texts: str) -> tuple[str, ...]:
