@@ -15,6 +15,7 @@ from polyopt.dataclass import replace
 from polyopt.emit.c_statements import Code, Compound, Line
 from polyopt.emit.frame import family_of
 from polyopt.emit.runs import LEAST, TEXT, Run, Straight, element_of, filled, run_of
+from polyopt.ir.expr import Expr
 from polyopt.ir.loops import AllocateArray, Assign, Body, Declare, For, LoopKind, Node, SetLocal
 from polyopt.ir.names import symbols
 from polyopt.ir.nodes import all_nodes, own_expressions
@@ -233,10 +234,17 @@ def _places(run: Run) -> list[str]:
 
 
 def _families(declared: Sequence[Declare]) -> dict[str, list[Declare]]:
-    """Return declarations by the name that passes numbered; others are alone."""
+    """Return declarations by the name that passes numbered, and by form; others are alone."""
     found: dict[str, list[Declare]] = {}
+    forms: dict[str, dict[type[Expr], str]] = {}
     for one in declared:
-        found.setdefault(family_of(one.name) or one.name, []).append(one)
+        family = family_of(one.name)
+        if not family:
+            found[one.name] = [one]
+            continue
+        known = forms.setdefault(family, {})
+        name = known.setdefault(type(one.value), f"{family}_{len(known) + 1}" if known else family)
+        found.setdefault(name, []).append(one)
     return found
 
 
