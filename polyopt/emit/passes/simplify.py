@@ -1,4 +1,4 @@
-"""Simplify known bounds and conditions, and loops that run once or never.
+"""Simplify known bounds and conditions, nested ones, and loops that run once or never.
 
 In: a `LoopFunction`.  Out: the same instances in the same order with less text.
 Leaves: what depends on sizes beyond their signs.
@@ -25,6 +25,7 @@ from polyopt.ir.expr import (
     VectorLoad,
     add,
     integer,
+    loads,
     operands,
     rewrite,
     sub,
@@ -127,7 +128,16 @@ def _branch(node: If, ranges: Ranges, names: Names) -> Body:
     otherwise = _body(node.otherwise, ranges, names)
     if not then and not otherwise:
         return ()
+    match then:
+        case (If(otherwise=()) as inner,) if not (otherwise or _has_loads(condition, inner)):
+            both = Binary(BinaryOp.AND, condition, inner.condition, DType.BOOL)
+            return (If(both, inner.then),)
     return (If(condition, then, otherwise),)
+
+
+def _has_loads(condition: Expr, inner: If) -> bool:
+    """Tell whether a condition is one on data, which may be read only where another holds."""
+    return bool(loads(condition) or loads(inner.condition))
 
 
 def folded(expr: Expr, ranges: Ranges) -> Expr:
