@@ -93,12 +93,13 @@ def _call(emitter: BodyEmitter, shared: Shared, nest: Body, run: Body) -> list[C
 
 def _is_candidate(run: Body) -> bool:
     """Tell whether nodes may be a function of their own, and are large enough."""
-    if not all(isinstance(node, For | If | Assign) for node in run):
+    if not all(isinstance(node, For | If | Assign | Declare) for node in run):
         return False
     if leaves_early(run) or thread_arrays(run) or not isinstance(run[-1], For | If):
         return False
     loops = [n for n in all_nodes(run) if isinstance(n, For)]
-    is_large = len(loops) >= (LEAST_LOOPS if len(run) < LEAST_NODES else LEAST_LOOPS - 1)
+    count = len(loops) + sum(n.kind is LoopKind.EXTREMUM for n in loops)  # which are two
+    is_large = count >= (LEAST_LOOPS if len(run) < LEAST_NODES else LEAST_LOOPS - 1)
     return is_large and all(n.kind is not LoopKind.PARALLEL for n in loops)
 
 
