@@ -26,7 +26,7 @@ from polyopt.transforms import Cut, Interchange, Parallelize, Separate, Tile, Un
 
 PAIR = 2
 """Rows that are run at a time where fewer than a tile's are left."""
-PIECES = (4, 2)
+PIECES = (4,)
 """Rows that are run at a time in a strip of columns where fewer than a tile's are left."""
 SQUARE = 4
 """Rows and columns of sums that are made at the same time, at most."""
