@@ -17,7 +17,7 @@ from polyopt.emit import c_statements, outlining, pieces
 from polyopt.emit.banner import plain
 from polyopt.emit.c_statements import Branch, Code, Compound, Function, Line, Pragma, identifiers
 from polyopt.emit.cexpr import ExprPrinter
-from polyopt.emit.compiler_guards import mixes_products, needs_registers
+from polyopt.emit.compiler_guards import mixes_products, needed_registers
 from polyopt.emit.dead_locals import unused_locals
 from polyopt.emit.dialect import in_place, lanes
 from polyopt.emit.early_exits import FIRST_FAULT, STATUS, Exit, ExitKind, leaves_early
@@ -111,7 +111,7 @@ class BodyEmitter:
 
     def body(self, body: Body) -> list[Code]:
         """Return the statements of `body`."""
-        free = [Line(f"{self.helper(HelperKind.FREE)}();")] if needs_registers(body) else []
+        free = [Line(f"{self.printer.helper(one)}();") for one in needed_registers(body)]
         return [*free, *self.of(body).statements(body)]
 
     def of(self, body: Body) -> BodyEmitter:

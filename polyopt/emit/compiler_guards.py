@@ -1,6 +1,6 @@
 """Find bodies of which compilers make wrong or slow code, unless the text guards against it.
 
-In: a body.  Out: whether it needs a guard.
+In: a body.  Out: whether it needs a guard, and which.
 gcc 12 and later turn `a*b - c` next to `d*e + f` into one fused instruction when both are stored
 side by side, although contraction is off; nothing else is fused.
 gcc gives registers to constants of loops around, and keeps sums of the innermost loop in memory
@@ -11,20 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.ir.expr import Binary, BinaryOp, Expr, walk
 from polyopt.ir.loops import Assign, Body, Declare, For, SetLocal
 
 _MANY = 8  # registers: half of those of x86 without AVX-512
 
 
-def needs_registers(body: Body) -> bool:
-    """Tell whether `body` declares many vectors for a loop, such as the sums of a register tile."""
-    many = 0
-    for node in body:
-        many += isinstance(node, Declare) and node.lanes > 1
-        if many >= _MANY and isinstance(node, For):
-            return True
-    return False
+def needed_registers(body: Body) -> tuple[Helper, ...]:
+    """Return what frees registers where `body` declares many vectors for a loop.
+
+    Such are the sums of a register tile.
+    """
+    last = max((n for n, node in enumerate(body) if isinstance(node, For)), default=0)
+    many = [node for node in body[:last] if isinstance(node, Declare) and node.lanes > 1]
+    return (Helper(HelperKind.FREE, many[0].dtype, many[0].lanes),) if len(many) >= _MANY else ()
 
 
 def mixes_products(body: Body) -> bool:

@@ -130,9 +130,10 @@ def _free(helper: Helper) -> list[str]:
         first, second = ", ".join(names[:8]), ", ".join(names[8:])
         return [f'__asm__ volatile("" ::: {first},', f"    {second});"]
 
-    wide = ["#ifdef __AVX512F__", *clobbering(16), "#endif"]
     why = "/* or else constants of outer loops take registers that the sums declared next need */"
-    body = [why, "#if defined(__GNUC__) && defined(__x86_64__)", *clobbering(0), *wide, "#endif"]
+    wide = helper.lanes * helper.dtype.size > 32
+    asked = "#ifdef __AVX512F__" if wide else "#ifdef __x86_64__"
+    body = [why, asked, *clobbering(0), *(clobbering(16) if wide else ()), "#endif"]
     return function("void", helper, "void", body)
 
 
