@@ -299,6 +299,9 @@ def _lanes_form(helper: Helper) -> list[str]:
             "        return;",
             "    }",
         ]
+    if _MOVES in rest:  # which processors with masks have, too
+        masks = rest.index("#ifdef __AVX512VL__")
+        rest[masks : rest.index(_MOVES) + 1] = ["#ifdef __AVX2__"]
     head = head.replace(part.name, helper.name).replace("int64_t from", "bool whole, int64_t from")
     head = head.replace("inline", "inline __attribute__((always_inline))", 1)
     return [head, rest[0], *whole, *rest[1:]]
@@ -395,9 +398,12 @@ def _lanes(helper: Helper, registers: Registers) -> str:
     return f"(__m{registers.bits}i)(~(lane - {cast}from) & (lane - {cast}to))"
 
 
+_MOVES = "#elif defined(__AVX2__)"
+
+
 def _masked(names: Registers, fast: list[str], moving: list[str], plain: list[str]) -> list[str]:
     """Return lines for processors with masks for lanes, with masked moves only, with neither."""
-    middle = ["#elif defined(__AVX2__)", *moving] if moving else []
+    middle = [_MOVES, *moving] if moving else []
     return [f"#ifdef {_masks(names)}", *fast, *middle, "#else", *plain, "#endif"]
 
 
