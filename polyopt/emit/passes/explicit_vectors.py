@@ -3,7 +3,7 @@
 In: a `LoopFunction`, the machine.  Out: short loops of whole vectors as straight-line vector
 statements, others marked with their lanes (`For.lanes`), and so loops of a few sums.
 Leaves to the compiler's vectorizer: what `polyopt.emit.lanes` refuses, other reductions, tiny
-loops.
+loops, and assignments to rows for which it does as well.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from polyopt.dataclass import replace
 from polyopt.emit.lanes import NotVector, row_arrays, sums_in_vectors, vector_dtype, vectorized
 from polyopt.emit.passes.nontemporal_stores import nontemporal_arrays
 from polyopt.emit.passes.rewriting import bottom_up, substituted, trip_count
+from polyopt.emit.ranges import extent_of
 from polyopt.emit.regions import is_settled, written_arrays
-from polyopt.ir.expr import add, integer
+from polyopt.emit.vector_loops import windows
+from polyopt.ir.expr import Binary, VectorLoad, add, integer, walk
 from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Assign, Body, For, LoopFunction, LoopKind, Node, vectors_of_sums
 from polyopt.ir.nodes import all_nodes
@@ -21,6 +23,9 @@ from polyopt.machine import Machine
 
 MAX_VECTORS = 8
 """Registers one row of a VECTOR loop may become."""
+
+MOST_OPERATIONS = 8
+"""Of a body of which compilers run a few iterations at the ends of a row one by one."""
 
 
 def vectorize(fn: LoopFunction, machine: Machine) -> LoopFunction:
@@ -67,7 +72,27 @@ def _vectors(loop: For, rows: frozenset[str], machine: Machine, past: frozenset[
             value = normalize(add(loop.lower, integer(number * lanes)))
             found += substituted(body, {loop.iter: value})
         return tuple(found)
+    if past.isdisjoint(written_arrays(loop.body)) and not _gains(loop, lanes, body):
+        return (loop,)
     return (loop.annotated(lanes=lanes),)
+
+
+def _gains(loop: For, lanes: int, body: Body) -> bool:
+    """Tell whether explicit vectors run a loop faster than compilers' own lanes.
+
+    They do where registers hold what unaligned or strided reads have in common, for elements of 16
+    bits, and where the ends of rows matter, which compilers run element by element: in rows of one
+    vector at most, in long bodies.  Neither do compilers vectorize what has loops inside.
+    """
+    longest = extent_of(loop)
+    values = [node.value for node in body if isinstance(node, Assign)]
+    if len(values) < len(body) or (longest is not None and longest.size <= lanes):
+        return True
+    parts = [part for value in values for part in walk(value)]
+    loads = (part for part in parts if isinstance(part, VectorLoad))
+    operations = (part for part in parts if isinstance(part, Binary) and part.dtype.is_float)
+    is_long = len(tuple(operations)) > MOST_OPERATIONS
+    return is_long or bool(windows(body)) or any(p.step > 1 or p.dtype.is_half for p in loads)
 
 
 def _sums(loop: For, lanes: int, count: int | None, rows: frozenset[str]) -> For:

@@ -9,24 +9,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#if defined(__FMA__) || defined(__AVX2__) || defined(__AVX512F__)
-#if defined(__has_builtin) && !defined(__clang__)
-#if (!defined(__AVX512F__) || __has_builtin(__builtin_ia32_storeupd512_mask)) \
-    && (!defined(__AVX512F__) || __has_builtin(__builtin_ia32_loadupd512_mask))
-#define PO_BUILTINS
-#endif
-#endif
-#ifdef PO_BUILTINS
-typedef double __m512d __attribute__((vector_size(64), may_alias));
-typedef unsigned char __mmask8;
-#define _mm512_mask_storeu_pd(p, m, x) __builtin_ia32_storeupd512_mask((double *)(p), x, (__mmask8)(m))
-#define _mm512_maskz_loadu_pd(m, p) ((__m512d)__builtin_ia32_loadupd512_mask((const double *)(p), (__m512d){0}, (__mmask8)(m)))
-#else
-#include <immintrin.h>
-#endif
-#endif
-
-#pragma GCC diagnostic ignored "-Wpsabi"
 
 #ifdef __FAST_MATH__
 #error "every rounding of this file was proven: build it without -ffast-math"
@@ -56,37 +38,14 @@ static inline int64_t po_upto(int64_t from, int64_t end, int64_t step, int64_t w
 #pragma GCC diagnostic ignored "-Wunused-function" /* what loops in pieces alone call */
 #endif
 
-typedef double po_f64x8 __attribute__((vector_size(64)));
-typedef double po_f64x8_mem __attribute__((vector_size(64), aligned(8), may_alias));
-
 static inline int64_t po_min(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-static inline int64_t po_max(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static inline int64_t po_extent(int64_t n)
 {
     return n > 0 ? n : 1;
-}
-
-static inline po_f64x8 po_load_f64x8(const double *p)
-{
-    return *(const po_f64x8_mem *)p;
-}
-
-static inline void po_store_f64x8(double *p, po_f64x8 value)
-{
-    *(po_f64x8_mem *)p = value;
-}
-
-static inline int64_t po_phase_f64x8(const double *p)
-{
-    return (int64_t)((uintptr_t)p / 8 % 8);
 }
 
 static inline bool po_many(int64_t work)
@@ -96,30 +55,6 @@ static inline bool po_many(int64_t work)
 #else
     (void)work;
     return true;
-#endif
-}
-
-static inline po_f64x8 po_load_part_f64x8(const double *p, int64_t from, int64_t to)
-{
-#ifdef __AVX512F__
-    const __mmask8 lanes = (__mmask8)(from < to ? ((1u << (to - from)) - 1) << from : 0);
-    return (po_f64x8)_mm512_maskz_loadu_pd(lanes, p);
-#else
-    po_f64x8 result = {0};
-    for (int64_t lane = from; lane < to; lane++)
-        result[lane] = p[lane];
-    return result;
-#endif
-}
-
-static inline void po_store_part_f64x8(double *p, int64_t from, int64_t to, po_f64x8 value)
-{
-#ifdef __AVX512F__
-    const __mmask8 lanes = (__mmask8)(from < to ? ((1u << (to - from)) - 1) << from : 0);
-    _mm512_mask_storeu_pd(p, lanes, (__m512d)value);
-#else
-    for (int64_t lane = from; lane < to; lane++)
-        p[lane] = value[lane];
 #endif
 }
 
@@ -139,19 +74,9 @@ __attribute__((noinline)) static int gemm_i_pieces_(int64_t N, int64_t M, int64_
         i_to_ = po_upto(i_from_, po_min(N, 32 * it_ + 32), 1, K * M);
         for (int64_t i = i_from_; i < i_to_; i++) {
             for (int64_t k = 0; k < K; k++) {
-                for (int64_t j = -(M >= 128 ? po_phase_f64x8(C[i]) : 0); j < M; j += 8) {
-                    if (j >= 0 && j + 8 <= M) {
-                        for (; j + 8 <= M; j += 8) {
-                            po_store_f64x8(C[i] + j, po_load_f64x8(C[i] + j)
-                                    + alpha_ * A[i][k] * po_load_f64x8(B[k] + j));
-                        }
-                        j -= 8;
-                    } else {
-                        const int64_t j_from_ = po_max(-j, 0), j_to_ = po_min(M - j, 8);
-                        po_store_part_f64x8(C[i] + j, j_from_, j_to_,
-                                po_load_part_f64x8(C[i] + j, j_from_, j_to_)
-                                + alpha_ * A[i][k] * po_load_part_f64x8(B[k] + j, j_from_, j_to_));
-                    }
+                #pragma omp simd
+                for (int64_t j = 0; j < M; j++) {
+                    C[i][j] += alpha_ * A[i][k] * B[k][j];
                 }
             }
         }
@@ -179,19 +104,9 @@ __attribute__((noinline)) static void gemm_L0_tile_0_(int64_t N, int64_t M, int6
     #endif
     for (int64_t i = 32 * it_; i < po_min(N, 32 * it_ + 32); i++) {
         for (int64_t k = 0; k < K; k++) {
-            for (int64_t j = -(M >= 128 ? po_phase_f64x8(C[i]) : 0); j < M; j += 8) {
-                if (j >= 0 && j + 8 <= M) {
-                    for (; j + 8 <= M; j += 8) {
-                        po_store_f64x8(C[i] + j, po_load_f64x8(C[i] + j)
-                                + alpha_ * A[i][k] * po_load_f64x8(B[k] + j));
-                    }
-                    j -= 8;
-                } else {
-                    const int64_t j_from_ = po_max(-j, 0), j_to_ = po_min(M - j, 8);
-                    po_store_part_f64x8(C[i] + j, j_from_, j_to_,
-                            po_load_part_f64x8(C[i] + j, j_from_, j_to_)
-                            + alpha_ * A[i][k] * po_load_part_f64x8(B[k] + j, j_from_, j_to_));
-                }
+            #pragma omp simd
+            for (int64_t j = 0; j < M; j++) {
+                C[i][j] += alpha_ * A[i][k] * B[k][j];
             }
         }
     }

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from polyopt.dataclass import replace
 from polyopt.emit import emit_c, optimize_loops
 from polyopt.emit.lanes import NotVector, row_arrays, vectorized
 from polyopt.ir.expr import (
@@ -27,7 +28,16 @@ from polyopt.ir.expr import (
     Symbol,
     integer,
 )
-from polyopt.ir.loops import Assign, Comment, Declare, DeclareArray, If, LoopKind, SetLocal
+from polyopt.ir.loops import (
+    Assign,
+    Comment,
+    Declare,
+    DeclareArray,
+    For,
+    If,
+    LoopKind,
+    SetLocal,
+)
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
@@ -346,7 +356,9 @@ def test_partial_vectors_cover_every_element_once(dtype, vector_bytes, portable)
     body = loop("i", "LO", "HI", Assign(at("z", "i", dtype=dtype), value), kind=LoopKind.VECTOR)
     arrays = [array(n, 64, dtype=dtype) for n in "xyz"]
     fn = function("f", arrays, ["LO", "HI"], body)
-    done = optimize_loops(fn, machine, "strict")
+    (row,) = optimize_loops(fn, machine, "strict").body
+    assert isinstance(row, For)
+    done = replace(fn, body=(row.annotated(lanes=vector_bytes // dtype.size),))
     flags = tuple(f for f in STRICT if not (portable and f == "-march=native"))
     entry = build(source := emit_c(done), (*flags, "-Wno-psabi"))
     assert "po_store_part" in source.text

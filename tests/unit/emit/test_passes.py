@@ -56,6 +56,7 @@ from tests.unit.emit.kernels import (
 
 I64 = DType.INT64
 WIDE = Machine(vector_bytes=64, vector_registers=32)
+NARROW = Machine(vector_bytes=32, vector_registers=16)
 VECTOR, UNROLL = LoopKind.VECTOR, LoopKind.UNROLL
 
 
@@ -285,10 +286,32 @@ def test_short_loops_become_registers():
     assert_same(done, {"N": 1}, {"a": 3.0}, other=saxpy(0, 16))
 
 
-def test_long_loops_are_marked():
-    (node,) = vectorize(saxpy(0, "N"), WIDE).body
+def stencil(terms):
+    """Return a loop over a row that adds `terms` elements of another one to each element."""
+    value = at("y", "i")
+    for number in range(terms):
+        value = op("+", value, at("x", plus("i", number)))
+    arrays = [array("x", 64, role=Role.INPUT), array("y", 64)]
+    return function("f", arrays, ["N"], loop("i", 0, "N", Assign(at("y", "i"), value), kind=VECTOR))
+
+
+@pytest.mark.parametrize(
+    ("fn", "machine", "lanes"),
+    [
+        (stencil(2), WIDE, 8),
+        (stencil(2), NARROW, 1),
+        (stencil(11), NARROW, 4),
+        (saxpy(0, "N"), WIDE, 1),
+        (saxpy("N", plus("N", 5)), WIDE, 1),
+        (saxpy("N", least(plus("N", 8), 64)), WIDE, 8),
+    ],
+    ids=["neighbours", "no line", "long body", "plain", "tiny", "one vector"],
+)
+def test_loops_that_gain_are_marked(fn, machine, lanes):
+    """Reads that share a line of memory, long bodies and rows of one vector become explicit."""
+    (node,) = vectorize(fn, machine).body
     assert isinstance(node, For)
-    assert node.lanes == 8
+    assert node.lanes == lanes
 
 
 @pytest.mark.parametrize(
@@ -313,12 +336,14 @@ def test_operations_without_a_vector_form_are_left():
 def test_extrema_in_lanes(sign, dtype):
     """Of numbers that are none, of two zeros, of the greatest ones: as without lanes."""
     value = op(sign, at("x", "i", dtype=dtype), at("y", "i", dtype=dtype), dtype)
-    body = loop("i", 0, "N", Assign(at("y", "i", dtype=dtype), value), kind=VECTOR)
+    width = 64 // dtype.size
+    update, last = Assign(at("y", "i", dtype=dtype), value), least("N", plus("t", width))
+    body = loop("t", 0, "N", loop("i", "t", last, update, kind=VECTOR), step=width)
     given, role = np.dtype(dtype.value), Role.INPUT
     arrays = [array("x", "N", dtype=dtype, role=role), array("y", "N", dtype=dtype)]
     fn = function("f", arrays, ["N"], body)
     done = vectorize(fn, WIDE)
-    assert f"po_{sign}_{SUFFIX[dtype]}x{64 // dtype.size}(" in emit_c(done).text
+    assert f"po_{sign}_{SUFFIX[dtype]}x{width}(" in emit_c(done).text
     if given.kind == "f":
         edges = np.array([np.nan, 0.0, -0.0, np.inf, -np.inf, 1.0], given)
     else:
