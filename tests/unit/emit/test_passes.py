@@ -106,6 +106,20 @@ def test_simplify_keeps_what_is_open():
     assert simplify(fn).body == fn.body
 
 
+def test_simplify_joins_conditions():
+    few, many = Compare(CompareOp.LT, Param("N"), Param("M")), (bump(integer(1)),)
+    small = Compare(CompareOp.LT, Param("M"), integer(9))
+    fn = function("f", [array("x", 100)], ["N", "M"], If(few, (If(small, many),)))
+    assert simplify(fn).body == (If(Binary(BinaryOp.AND, few, small, DType.BOOL), many),)
+
+
+def test_simplify_reads_no_element_ahead_of_a_condition():
+    on_data = Compare(CompareOp.LT, at("x", Param("M")), Const(1.0, F64))
+    body = If(Compare(CompareOp.LT, Param("M"), Param("N")), (If(on_data, (bump("M"),)),))
+    fn = function("f", [array("x", "N")], ["N", "M"], body)
+    assert simplify(fn).body == fn.body
+
+
 def test_simplify_knows_the_loop_around():
     inner = If(Compare(CompareOp.LT, Iter("i"), least("N", plus("i", 8))), (bump("i"),))
     fn = simplify(function("f", [array("x", "N")], ["N"], loop("i", 0, "N", inner, step=8)))
