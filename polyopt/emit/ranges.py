@@ -33,12 +33,15 @@ from polyopt.ir.loops import Assign, For
 from polyopt.ir.nodes import all_nodes
 from polyopt.ir.types import DType
 
+_Terms = frozenset[tuple[Expr, int]]
+
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
     """Known least values: `params` of sizes, `lower` and `upper` of the enclosing iterators.
 
     `below` gives expressions that an iterator is less than, `above` those that it is at least.
+    `sums` are the least values of sums of sizes, by their terms: of `n - k` where `n >= k`.
     """
 
     params: Mapping[str, int] = field(default_factory=dict)
@@ -46,6 +49,7 @@ class Ranges:
     upper: Mapping[str, int] = field(default_factory=dict)
     below: Mapping[str, tuple[Expr, ...]] = field(default_factory=dict)
     above: Mapping[str, tuple[Expr, ...]] = field(default_factory=dict)
+    sums: Mapping[_Terms, int] = field(default_factory=dict)
 
     def inside(self, loop: For) -> Ranges:
         """Return what is known inside `loop`'s body."""
@@ -86,8 +90,12 @@ class Ranges:
         """Return what is known where `value >= limit`, an INT64 expression."""
         if value.dtype is not DType.INT64:
             return self
+        total, least = linear(value), self.least(value)
         found = self
-        for atom, factor in linear(value).terms:
+        if (least is None or least < limit) and all(isinstance(p, Param) for p, _ in total.terms):
+            known = {frozenset(total.terms): limit - total.constant}
+            found = replace(self, sums={**self.sums, **known})
+        for atom, factor in total.terms:
             rest = None if factor != 1 else self.most(sub(value, atom))
             if rest is None:
                 continue
@@ -218,6 +226,9 @@ class Ranges:
     def _sum(self, expr: Expr, *, least: bool) -> int | None:
         value = linear(expr)
         total = value.constant
+        known = self.sums.get(frozenset(value.terms)) if least else None
+        if known is not None:
+            return total + known
         for atom, factor in value.terms:
             if atom == expr:
                 return None

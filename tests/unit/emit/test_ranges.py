@@ -139,3 +139,29 @@ def test_remainders_that_a_loop_decides(
                     env["i"] = number
                     if found is not None:
                         assert evaluate(found, env) == evaluate(index, env) % 128
+
+
+K = Param("K")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "value", "least"),
+    [
+        ([compare(">=", N, K)], b("+", b("-", N, K), 1), 1),
+        ([compare(">", N, K)], b("-", N, K), 1),
+        ([compare(">=", N, b("+", K, 3)), compare(">=", N, K)], b("-", N, K), 3),
+        ([compare("<=", b("*", K, 2), N)], b("-", N, b("*", K, 2)), 0),
+        ([compare(">=", N, K)], b("-", N, b("*", K, 2)), None),
+        ([compare(">=", N, K)], b("-", K, N), None),
+    ],
+)
+def test_differences_of_sizes_that_conditions_compare(conditions, value, least):
+    known = Ranges(params={"N": 0, "K": 0})
+    for condition in conditions:
+        known = known.where(condition)
+    assert known.least(value) == least
+    for n in range(9):
+        for k in range(9):
+            sizes = {"N": n, "K": k}
+            if least is not None and all(evaluate(one, sizes) for one in conditions):
+                assert evaluate(value, sizes) >= least
