@@ -26,7 +26,7 @@ from polyopt.transforms import Cut, Interchange, Parallelize, Separate, Tile, Un
 
 PAIR = 2
 """Rows that are run at a time where fewer than a tile's are left."""
-PIECES = (4,)
+PIECE = 4
 """Rows that are run at a time in a strip of columns where fewer than a tile's are left."""
 SQUARE = 4
 """Rows and columns of sums that are made at the same time, at most."""
@@ -274,15 +274,16 @@ def _corners(rest: str, sizes: ContractionSizes) -> list[Transform]:
         Separate(f"{rest}.tile", point, (PAIR, 0)),
         Interchange(f"{last}[0]", f"{last}[1]"),
         Vectorize(f"{last}[2]"),
-        *_strips(f"{rest}.rest", sizes, PIECES),
+        *_strips(f"{rest}.rest", sizes, PIECE),
     ]
 
 
-def _strips(rest: str, sizes: ContractionSizes, pieces: tuple[int, ...] = ()) -> list[Transform]:
+def _strips(rest: str, sizes: ContractionSizes, piece: int = 0) -> list[Transform]:
     """Return the steps that run remaining rows and columns one vector of columns at a time.
 
     The lanes of a strip, perhaps fewer than a vector's, are outside of the sum, so that its results
-    stay in registers.  Rows run as in full tiles, then in `pieces` of them, then one by one.
+    stay in registers.  Rows run as in full tiles, then `piece` at a time where that is a part of
+    half a tile, then one by one.
     """
     point = f"{rest}.point"
     last = f"{point}.rest"
@@ -293,25 +294,26 @@ def _strips(rest: str, sizes: ContractionSizes, pieces: tuple[int, ...] = ()) ->
         Vectorize(f"{point}[0]"),
         Unroll(f"{point}[2]"),
         Separate(f"{rest}.tile", point, (sizes.register_rows,)),
-        *_rows_left(last, [size for size in pieces if sizes.register_rows % (2 * size) == 0]),
+        *_rows_left(last, 0 if piece == 0 or sizes.register_rows % (2 * piece) else piece),
     ]
 
 
-def _rows_left(last: str, pieces: list[int]) -> list[Transform]:
-    """Return the steps that run the rows of a strip in pieces of these sizes, then one by one."""
-    begin = Interchange(f"{last}[0]", f"{last}[2]")
-    if not pieces:
-        return [begin, Interchange(f"{last}[1]", f"{last}[2]"), Vectorize(f"{last}[1]")]
-    point = f"{last}.point"
-    return [
-        begin,
-        Tile(last, (pieces[0],)),
-        Interchange(f"{point}[0]", f"{point}[2]"),
-        Vectorize(f"{point}[0]"),
-        Unroll(f"{point}[2]"),
-        Separate(f"{last}.tile", point, (pieces[0],)),
-        *_rows_left(f"{point}.rest", pieces[1:]),
-    ]
+def _rows_left(last: str, piece: int) -> list[Transform]:
+    """Return the steps that run the rows of a strip `piece` at a time, if any, then one by one."""
+    steps: list[Transform] = []
+    if piece:
+        point = f"{last}.point"
+        steps = [
+            Interchange(f"{last}[0]", f"{last}[2]"),
+            Tile(last, (piece,)),
+            Interchange(f"{point}[0]", f"{point}[2]"),
+            Vectorize(f"{point}[0]"),
+            Unroll(f"{point}[2]"),
+            Separate(f"{last}.tile", point, (piece,)),
+        ]
+        last = f"{point}.rest"
+    ends = (Interchange(f"{last}[0]", f"{last}[2]"), Interchange(f"{last}[1]", f"{last}[2]"))
+    return [*steps, *ends, Vectorize(f"{last}[1]")]
 
 
 def _sizes(
