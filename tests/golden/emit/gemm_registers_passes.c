@@ -47,16 +47,14 @@ static inline void po_store_f64x8(double *p, po_f64x8 value)
     *(po_f64x8_mem *)p = value;
 }
 
-static inline void po_free_registers(void)
+static inline void po_free_registers_f64x8(void)
 {
     /* or else constants of outer loops take registers that the sums declared next need */
-#if defined(__GNUC__) && defined(__x86_64__)
+#ifdef __AVX512F__
     __asm__ volatile("" ::: "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7",
         "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
-#ifdef __AVX512F__
     __asm__ volatile("" ::: "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23",
         "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31");
-#endif
 #endif
 }
 
@@ -72,7 +70,7 @@ int polyopt_gemm(int64_t N, int64_t M, int64_t K, double *restrict po_C,
         }
         for (int64_t j = 0; j < 16 * M; j += 16) {
             if (K > 0) {
-                po_free_registers();
+                po_free_registers_f64x8();
                 po_f64x8 C_acc_ = po_load_f64x8(C[i] + j);
                 po_f64x8 C_acc1_ = po_load_f64x8(C[i] + j + 8);
                 po_f64x8 C_acc2_ = po_load_f64x8(C[i + 1] + j);
