@@ -233,6 +233,7 @@ def _threads(fn: LoopFunction) -> list[str]:
 
 
 _FLAGS = [
-    "Build as C11 with -O3 -march=..., -fopenmp for threads, never -ffast-math; link with -lm.  "
+    "Build as C11 with -O3 -march=..., -fopenmp for threads or -fopenmp-simd without them, never "
+    "-ffast-math; link with -lm.  "
     "Compilers other than gcc need -fwrapv, with which integers wrap as NumPy's do."
 ]

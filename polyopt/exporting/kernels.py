@@ -146,7 +146,7 @@ def _require_names(name: str, sources: Mapping[str, Source]) -> None:
 
 
 FORMAT = "polyopt-package 2"
-_C_FLAGS = ["-O3", "-ffp-contract=off", "-fwrapv"]
+_C_FLAGS = ["-O3", "-ffp-contract=off", "-fwrapv", "-fopenmp-simd"]
 
 
 def package_files(
@@ -206,11 +206,12 @@ def program_sources(stem: str) -> tuple[str, ...]:
 
 def command_line(kernels: Mapping[str, Source], stem: str) -> str:
     """Return the one command that builds the program, for the processor that it is given on."""
-    threads = ["-fopenmp"] if any(source.openmp for source in kernels.values()) else []
+    has_threads = any(source.openmp for source in kernels.values())
     sources = [*kernel_sources(kernels), *program_sources(stem)]
     if _is_cuda(kernels):
         return " ".join([_NVCC, *sources, "-o", stem])
-    words = ["cc -std=c11 -O3 -march=native -ffp-contract=off -fwrapv", *threads, *sources]
+    openmp = "-fopenmp" if has_threads else "-fopenmp-simd"
+    words = ["cc -std=c11 -O3 -march=native -ffp-contract=off -fwrapv", openmp, *sources]
     return " ".join([*words, "-o", stem, "-lm"])
 
 
@@ -281,7 +282,7 @@ add_library({name}::{name} ALIAS {name})
 set_target_properties({name} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON
   POSITION_INDEPENDENT_CODE ON)
 target_include_directories({name} INTERFACE "$<BUILD_INTERFACE:${{CMAKE_CURRENT_LIST_DIR}}>")
-target_compile_options({name} PRIVATE -O3 -ffp-contract=off -fwrapv)
+target_compile_options({name} PRIVATE {" ".join(_C_FLAGS)})
 if({name}_ARCH AND NOT CMAKE_CROSSCOMPILING)
   target_compile_options({name} PRIVATE "-march=${{{name}_ARCH}}")
 endif()

@@ -32,8 +32,9 @@ extern "C" {
  * C is written and must not overlap with another array; those only read may overlap.
  * Returns 0, always.
  * Thread-safe: no state is kept; calls at the same time write to arrays of their own.
- * Build as C11 with -O3 -march=..., -fopenmp for threads, never -ffast-math; link with -lm.
- * Compilers other than gcc need -fwrapv, with which integers wrap as NumPy's do.
+ * Build as C11 with -O3 -march=..., -fopenmp for threads or -fopenmp-simd without them, never
+ * -ffast-math; link with -lm.  Compilers other than gcc need -fwrapv, with which integers wrap as
+ * NumPy's do.
  */
 int polyopt_gemm(int64_t N, int64_t M, int64_t K, double alpha_, double *POLYOPT_RESTRICT C,
     const double *POLYOPT_RESTRICT A, const double *POLYOPT_RESTRICT B);
