@@ -125,8 +125,10 @@ def assembly_of(source: Emitted, options: Options) -> tuple[tuple[str, int], ...
         )
     compiler = find_compiler(open_store(), options.compiler)
     texts = texts_of(source, True, compiler)
+    before = texts.kernel.removesuffix(source.text).count("\n")  # lines of the text's own head
     with Store(None).staging() as work:
-        return assembly(compiler, texts, work)
+        found = assembly(compiler, texts, work)
+    return tuple((line, max(number - before, 0)) for line, number in found)
 
 
 def cache_misses(
