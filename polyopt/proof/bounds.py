@@ -182,11 +182,13 @@ class _Checker:
                     self.arrays[node.array.name] = node.array
                 case _:
                     pass
-            if any(end == number for end, _ in ends):
+            ending = tuple(known for end, known in ends if end == 2 * number)
+            if any(end <= 2 * number for end, _ in ends):
                 self.nodes(waiting, here)
                 waiting = []
-                here = self.all_where(place, (known for end, known in ends if end > number))
-            waiting.append((node, place.spans, tuple(k for end, k in ends if end == number)))
+                ends = [(end, known) for end, known in ends if end > 2 * number]
+                here = self.all_where(place, (known for _, known in ends))
+            waiting.append((node, place.spans, ending))
             named = [*self.named_after(node, body[number + 1 :], place.spans)]
             told = _told_after(node, body[number + 1 :])
             spans = integer_ranges.ranges_after(node, place.spans)
@@ -463,14 +465,14 @@ def _is_changed(value: Expr, body: Body) -> bool:
 
 
 def _end(body: Body, start: int, condition: Expr) -> int:
-    """Return the number of the first node at which a condition may no longer hold.
+    """Return twice the number of the first node in which a condition may no longer hold.
 
-    A node that computes a value reads it before it changes anything.
+    One more if it holds until the node ends: what computes a value reads before it changes one.
     """
     for number, node in enumerate(body[start:], start):
         if _is_changed(condition, (node,)):
-            return number + isinstance(node, Assign | Declare | SetLocal)
-    return len(body)
+            return 2 * number + isinstance(node, Assign | Declare | SetLocal)
+    return 2 * len(body)
 
 
 def _accesses(node: Node) -> Iterator[tuple[Load | VectorLoad, tuple[Expr, ...]]]:

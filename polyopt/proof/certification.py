@@ -120,13 +120,17 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
         found = check_bounds(undone, given, path.params, path.context, is_wanted)
         return frozenset(c.subject for c in found if c.verdict is Verdict.PROVEN)
 
-    other = None
-    if trusted:
-        untrusted = proof.trusted_accesses.untrusted_array
-        other = untrusted(function.body, plain, trusted, frozenset(bound), proven)
+    untrusted = proof.trusted_accesses.untrusted_array
+    other = untrusted(function.body, plain, trusted, frozenset(bound), proven)
     if other is not None:
         reason = "its subscripts are data where the source has no such access"
         yield Claim(ClaimKind.BOUNDS, other, Verdict.OPEN, "", reason)
+        return
+    keeps = proof.trusted_accesses.kept_inside
+    tested = next((name for name in sorted(trusted) if keeps(program, name)), None)
+    if tested is not None:
+        reason = "the source tests its subscripts, the loops do not"
+        yield Claim(ClaimKind.BOUNDS, tested, Verdict.OPEN, "", reason)
         return
     plain = substitute_operands(reroll(one_lane(plain, names), names), names)
     used = mentioned(plain)

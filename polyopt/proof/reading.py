@@ -211,7 +211,7 @@ def _is_counted(loop: For, inside: Path) -> bool:
     return loop.lower not in data and loop.upper not in data
 
 
-def read(body: Body, path: Path, faults: frozenset[str]) -> RunTree:
+def read(body: Body, path: Path, faults: frozenset[str] = frozenset()) -> RunTree:
     """Return the tree of a part's loops, which note `faults`; raises `Unreadable`.
 
     Where a fault is noted nothing else counts, so its condition is false at what follows.

@@ -9,11 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from polyopt.ir.expr import Load, VectorLoad, walk
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Expr,
+    Load,
+    VectorLoad,
+    walk,
+)
 from polyopt.ir.loops import Assign, Body, Declare, Node, SetLocal
-from polyopt.ir.names import reads, symbols
+from polyopt.ir.names import depends_on_data, reads, symbols
 from polyopt.ir.nodes import all_nodes, own_expressions
+from polyopt.ir.program import Program
 from polyopt.proof.nodes import set_locals
+from polyopt.proof.paths import conjuncts
 
 
 def untrusted_array(
@@ -38,6 +49,30 @@ def untrusted_array(
         if found:
             return min(found)
     return None
+
+
+def kept_inside(program: Program, name: str) -> bool:
+    """Tell whether the source keeps all subscripts of an array inside, or tests them itself.
+
+    Nothing is left to trust in then: where loops use such subscripts as they are, it is proven.
+    """
+    return all(
+        _is_kept([index for index in load.index if depends_on_data(index)], statement.guard)
+        for scop in program.scops
+        for statement in scop.statements
+        for load in (*statement.loads, statement.target)
+        if load.array == name
+    )
+
+
+def _is_kept(subscripts: list[Expr], guard: Expr | None) -> bool:
+    told = [] if guard is None else list(conjuncts(guard))
+    for index in subscripts:
+        ends = {part.op for part in told if isinstance(part, Compare) and part.left == index}
+        is_minimum = isinstance(index, Binary) and index.op is BinaryOp.MIN
+        if not is_minimum and not {CompareOp.GE, CompareOp.LT} <= ends:
+            return False
+    return bool(subscripts)
 
 
 def _is_extra(node: Node, bound: frozenset[str]) -> bool:

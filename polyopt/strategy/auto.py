@@ -175,9 +175,8 @@ def _ranked(
         whole = _finish(_sketch(source, found.machine), split=split)
         is_faster = False
         with optional("the faster schedule", BUDGET, part=MOST):
-            best = seconds(whole)
-            ratio = seconds(first) / best
-            is_faster = ratio > SURE or 1 / SAME < ratio < SAME
+            own, apart = seconds(whole), seconds(first)
+            is_faster = apart > SURE * own or own / SAME <= apart <= SAME * own
         if is_faster:
             yield whole
     yield first

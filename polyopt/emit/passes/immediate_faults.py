@@ -263,14 +263,19 @@ def _is_border(node: Node) -> bool:
 
 
 def _uses(node: Node, indices: set[Expr]) -> bool:
-    """Tell whether an access in a node keeps one of the subscripts inside."""
+    """Tell whether a node keeps one of the subscripts inside, or does something if it is there."""
     for inner in all_nodes((node,)):
         values = (*own_expressions(inner), *([inner.target] if isinstance(inner, Assign) else []))
         for part in (part for value in values for part in walk(value)):
-            if isinstance(part, Load):
-                for index in part.index:
-                    if any(normal(inside) in indices for inside in walk(index)):
-                        return True
+            match part:
+                case Binary(op=BinaryOp.MIN | BinaryOp.MAX, left=index):
+                    pass
+                case Compare(op=CompareOp.GE | CompareOp.LT, left=index):
+                    pass
+                case _:
+                    continue
+            if normal(index) in indices:
+                return True
     return False
 
 

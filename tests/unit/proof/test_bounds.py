@@ -219,6 +219,17 @@ OPEN = {
         Assign(element("a", I), number(0.0)),
         use(op(BinaryOp.MUL, sub(W, Select(POSITIVE, ZERO, integer(1), I64)), SIZE)),
     ),
+    "tested local that is set, and set again in a branch": loop(
+        Declare("w", I64, 1, ZERO),
+        If(Unary(UnaryOp.INVERT, inside(W), DType.BOOL), (Fail(0),)),
+        SetLocal("w", I64, 1, SIZE),
+        where(POSITIVE, use(W), SetLocal("w", I64, 1, ZERO)),
+    ),
+    "tested local that is set in a loop": loop(
+        Declare("w", I64, 1, ZERO),
+        If(Unary(UnaryOp.INVERT, inside(W), DType.BOOL), (Fail(0),)),
+        replace(loop(use(W), SetLocal("w", I64, 1, SIZE)), iter="j"),
+    ),
     "local of a local that is set": loop(
         Declare("w", I64, 1, ZERO),
         Declare("v", I64, 1, W),
