@@ -44,13 +44,13 @@ class Tests:
     is_same: Callable[[Expr, Expr], bool]
     moved: list[MovedAccess]
 
-    def tell(self, part: Expr) -> bool:
-        """Tell whether a limit of a subscript holds since no fault was noted."""
+    def tell(self, part: Expr, found: Expr | None = None) -> bool:
+        """Tell whether a limit of a subscript, in `found`, holds since no fault was noted."""
         match part:
             case Compare(op=CompareOp.GE, left=index, right=Const(value=0)):
-                return self._has_limit(index, None)
+                return self._has_limit(index, None, found)
             case Compare(op=CompareOp.LT, left=index, right=extent):
-                return self._has_limit(index, extent)
+                return self._has_limit(index, extent, found)
             case _:
                 return False
 
@@ -64,6 +64,8 @@ class Tests:
                 return index if self._has_limit(index, add(last, integer(1)), found) else want
             case Select(condition=Compare(op=CompareOp.LT, left=index, right=Const(value=0))):
                 return want.otherwise if self._has_limit(index, None, found) else want
+            case Select(condition=condition) if self.tell(condition, found):
+                return self.inside(want.then, found)
             case _:
                 return want
 

@@ -179,13 +179,13 @@ def fuse(
     """Return `schedule` with two nests fused after `moves`, or None where that does not pay."""
     one, two = find_band(schedule.tree, first), find_band(schedule.tree, second)
     common = min(len(one.members), len(two.members))
-    if moves or not _is_inside(schedule.tree, first):
+    pairs = ((first, second), (second, first))
+    free = tuple(_is_check_of(schedule, *pair) for pair in pairs)
+    if moves or any(free) or not _is_inside(schedule.tree, first):
         near = count_similar_loops(schedule.scop.domain, one, two)
-        common = near if moves or not near else common
+        common = near if moves or any(free) or not near else common
     places = islice(zip(one.members, two.members, strict=False), common)
     common = sum(1 for _ in takewhile(lambda p: share_iterations(schedule.scop.domain, *p), places))
-    pairs = ((first, second), (second, first))
-    free = tuple(_is_check_of(schedule, *pair) for pair in pairs) if common else ()
     for count in range(common, 0, -1):
         if any(has_parallel_inner_loops(nest, count) for nest in (one, two)):
             continue

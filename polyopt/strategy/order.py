@@ -11,15 +11,18 @@ from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, bands, find_band, path_to, statements_of
 from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.strides import accesses, directions
-from polyopt.strategy.vector import vector_gain
+from polyopt.strategy.vector import only_checks, vector_gain
 from polyopt.transforms import Interchange
 
 
 def contiguous_innermost(schedule: Schedule) -> Schedule:
-    """Return `schedule` with the loops of permutable bands sorted, best for SIMD innermost."""
+    """Return `schedule` with the loops of permutable bands sorted, best for SIMD innermost.
+
+    Checks of subscripts keep the order of the loops that they may join.
+    """
     for label in [band.label for band in bands(schedule.tree)]:
         band = find_band(schedule.tree, label)
-        if len(band.members) > 1 and band.permutable:
+        if len(band.members) > 1 and band.permutable and not only_checks(schedule, label):
             steps = contiguous_last(schedule, label)
             schedule = (schedule.attempt(*steps) if steps else None) or schedule
             steps = by_dimensions(schedule, label)

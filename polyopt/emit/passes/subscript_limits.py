@@ -228,8 +228,8 @@ def simple(expr: Expr, known: Known) -> Expr:
     parts = tuple(simple(part, known) for part in children(expr))
     expr = with_children(expr, parts) if parts else expr
     match expr:
-        case Select(condition=condition) if condition == _FALSE:
-            return expr.otherwise
+        case Select(condition=condition) if condition in (TRUE, _FALSE):
+            return expr.then if condition == TRUE else expr.otherwise
         case _:
             return expr
 
