@@ -101,7 +101,7 @@ def enumerate_kernel(
         return [Finding(FindingKind.FORM, function.name, repr(error), at)]
     found = _noticed(kernel.world, terms, expected, at)
     if not again:
-        found += _instances(source, kernel, fault, at)
+        found += _instances(source, kernel, fault, at, _has_results(program, source.world))
     if source.world.outside:
         text = next(iter(source.world.outside.values()))
         found.append(Finding(FindingKind.BOUNDS, "source", text, at))
@@ -155,11 +155,14 @@ def _noticed(world: World, terms: Terms, expected: int, at: Any) -> list[Finding
     return found
 
 
+def _has_results(program: Program, world: World) -> bool:
+    """Tell whether a call writes anything; where all results are empty, no temporary is needed."""
+    names = {array.name for array in program.arrays if array.role in (Role.OUTPUT, Role.INOUT)}
+    return any(all(world.arrays[name].shape) for name in names if name in world.arrays)
+
+
 def _instances(
-    source: SourceRun,
-    kernel: KernelRun,
-    fault: int | None,
-    at: Any,
+    source: SourceRun, kernel: KernelRun, fault: int | None, at: Any, has_results: bool
 ) -> list[Finding]:
     """Compare how often which instance ran, of the statements that the loops still name."""
     found = []
@@ -172,7 +175,7 @@ def _instances(
             break
     for (name, point), times in sorted(source.executed.items()):
         got = kernel.executed[name, point]
-        if fault is None and name in kernel.named and got < times:
+        if has_results and fault is None and name in kernel.named and got < times:
             text = f"{list(point)} runs {got} times, not {times}"
             found.append(Finding(FindingKind.INSTANCE, name, text, at))
             break
