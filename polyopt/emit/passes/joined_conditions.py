@@ -1,7 +1,8 @@
 """Join what one condition on data is around, so that it is tested once.
 
 In: bodies that run in order, with neighbours `if c: a` and `if c and d: b`.  Out: `if c:` around
-`a` and `if d: b`; a condition on sizes around them comes inside.
+`a` and `if d: b`, with what happens otherwise behind `else`; a condition on sizes around them comes
+inside.
 Leaves: what changes the condition, bodies of vector loops, where lanes are masked one by one.
 """
 
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 
 from polyopt.dataclass import replace
 from polyopt.emit.passes.subscript_limits import changes_of, names_of
-from polyopt.ir.expr import BinaryOp, Expr, conjunction, operands
+from polyopt.ir.expr import BinaryOp, Expr, Unary, conjunction, operands
 from polyopt.ir.loops import Body, Declare, Fail, For, If, LoopFunction, LoopKind, Node
 from polyopt.ir.names import reads, symbols
 from polyopt.ir.nodes import all_nodes, kernels_of, map_bodies, own_expressions
@@ -39,10 +40,26 @@ def _joined(body: Body) -> Body:
                 inside = tuple(part for one in run for part in _under(one, condition) or (one,))
                 node = _merged(If(condition, inside))
                 break
+        other = rest[0] if rest else None
+        if isinstance(node, If) and isinstance(other, If) and _is_other_side(node, other):
+            node = If(node.condition, node.then, other.then)
+            del rest[0]
         if not isinstance(node, For) or (node.kind in _IN_ORDER and node.lanes == 1):
             node = map_bodies(node, _joined)
         found.append(node)
     return tuple(found)
+
+
+def _is_other_side(node: If, other: If) -> bool:
+    """Tell whether `other` happens where the condition of `node` does not hold."""
+    if node.otherwise or other.otherwise:
+        return False
+    if not (reads(node.condition) or symbols(node.condition)):
+        return False
+    if not isinstance(other.condition, Unary) or other.condition.operand != node.condition:
+        return False
+    changed = frozenset().union(*map(changes_of, node.then))
+    return changed.isdisjoint(names_of(node.condition)) and not isinstance(node.then[-1], Fail)
 
 
 def _merged(node: If) -> If:

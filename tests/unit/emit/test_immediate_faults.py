@@ -151,3 +151,24 @@ def test_subscripts_are_tested_and_then_used_as_they_are(func, args):
 def test_what_one_condition_is_around_stands_together():
     text = po.kernel(threads=1)(filled).compile(*CASES[4][1]).source
     assert len(re.findall(r"if \(cond_\w*(\[d\])?\) \{", text)) == 1
+
+
+@pytest.mark.toolchain
+def test_the_other_side_of_a_condition_stands_behind_else():
+    def bisected(x, at, out):
+        for i in range(at.shape[0]):
+            low = 0
+            high = x.shape[0]
+            while low < high:
+                middle = (low + high) // 2
+                if x[middle] <= at[i]:
+                    low = middle + 1
+                else:
+                    high = middle
+            out[i] = low
+
+    args = np.sort(RNG.normal(size=20)), RNG.normal(size=9), np.zeros(9, int)
+    kernel = po.kernel(threads=1)(bisected)
+    kernel(*args)
+    assert (args[2] == np.searchsorted(args[0], args[1], side="right")).all()
+    assert "} else {" in kernel.compile(*args).source.split("while (")[1]
