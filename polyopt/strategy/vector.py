@@ -12,6 +12,7 @@ from fractions import Fraction
 import islpy as isl
 
 from polyopt import transforms
+from polyopt.ir.expr import is_function, walk
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Access, Role, Scop, Statement
 from polyopt.schedule.isl_bridge import coefficients
@@ -76,7 +77,8 @@ def vector_gain(
 ) -> int:
     """Return a score for vectorizing the loop, from its contiguous accesses.
 
-    An element that data say where it lies is tested and loaded by itself: lanes gain nothing.
+    An element that data say where it lies is tested and loaded by itself: lanes gain something only
+    by functions of it.
     Temporaries whose values live in one iteration of all loops around it, as `nests` says, are
     rows along it: they have no other dimension when loops are made.
     """
@@ -90,7 +92,7 @@ def vector_gain(
         if direction is None or not any(direction):
             continue
         write, *reads = accesses(statement)
-        if not all(read.exact for read in reads):
+        if not all(read.exact for read in reads) and not _calls(statement):
             return -100
         is_row = [len(nests.get(a.array, ())) == len(path) > 0 for a in (write, *reads)]
         steps = [
@@ -105,6 +107,11 @@ def vector_gain(
             for read, own in zip(reads, is_row[1:], strict=True)
         )
     return total
+
+
+def _calls(statement: Statement) -> bool:
+    """Tell whether a statement calls functions such as exp."""
+    return any(map(is_function, walk(statement.value)))
 
 
 def _gain(read: Access, scop: Scop, statement: Statement, direction: tuple[Fraction, ...]) -> int:

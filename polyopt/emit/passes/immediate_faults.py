@@ -3,7 +3,8 @@
 In: bodies that run in order, with faults noted under conditions such as `min(max(i, 0), n - 1) !=
 i`, and accesses that keep `i` inside by the same minimum, or stand under `0 <= i < n`.  Out: the
 subscript in a local, one test before its first use that leaves the kernel, plain accesses.
-Leaves: bodies of vector loops, faults whose subscripts change between the access and the test.
+Leaves: bodies of vector loops, loops that call functions in independent iterations, which compilers
+run in lanes, faults whose subscripts change between the access and the test.
 """
 
 from __future__ import annotations
@@ -33,10 +34,11 @@ from polyopt.ir.expr import (
     Load,
     Symbol,
     integer,
+    is_function,
     substitute,
     walk,
 )
-from polyopt.ir.linear import normalize
+from polyopt.ir.linear import normalize, slope_of
 from polyopt.ir.loops import (
     Assign,
     Body,
@@ -108,6 +110,7 @@ class _Exits:
                 return If(condition, then, self.body(node.otherwise, known, in_order=in_order))
             case For():
                 runs = in_order and node.kind in _IN_ORDER and node.lanes == 1
+                runs = runs and not _has_functions_in_lanes(node)
                 node = own_changed(node, lambda expr: simple(expr, known))
                 inner = replace(Known() if _is_border(node) else known.after(node), chooses=runs)
                 return map_bodies(node, self.body, inner, in_order=runs)
@@ -242,6 +245,20 @@ def _joined(host: Node, loop: For) -> For:
     """Return `host` with the tests in a loop behind its own body."""
     assert isinstance(host, For)
     return replace(host, body=(*host.body, *substituted(loop.body, {loop.iter: Iter(host.iter)})))
+
+
+def _has_functions_in_lanes(loop: For) -> bool:
+    """Tell whether iterations call functions and write elements of their own, which none reads."""
+    nodes = list(all_nodes(loop.body))
+    if any(isinstance(node, For | While | SetLocal) for node in nodes):
+        return False
+    exprs = [expr for node in nodes for expr in own_expressions(node)]
+    if not any(is_function(part) for expr in exprs for part in walk(expr)):
+        return False
+    targets = [n.target for n in nodes if isinstance(n, Assign) and any(n.target.index)]
+    own = [t for t in targets if not all(isinstance(i, Const) for i in t.index)]
+    is_own = all(any(slope_of(i, loop.iter) for i in target.index) for target in own)
+    return bool(own) and is_own and {t.array for t in own}.isdisjoint(reads(*exprs))
 
 
 def _is_passed(node: Node, names: frozenset[str]) -> bool:

@@ -14,7 +14,6 @@ from polyopt.emit.regions import declared_names, written_arrays
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
-    Call,
     Compare,
     CompareOp,
     Const,
@@ -253,7 +252,7 @@ def _may_fail(expr: Expr) -> bool:
 
 def _is_slow(expr: Expr) -> bool:
     """Tell whether a test costs as much as a wrong guess of a branch."""
-    return any(isinstance(part, Call) or is_function(part) or _divides(part) for part in walk(expr))
+    return any(is_function(part) or _divides(part) for part in walk(expr))
 
 
 def _divides(expr: Expr) -> bool:
