@@ -11,7 +11,7 @@ from bench.check import relative_error
 from bench.unseen import __main__ as command
 from bench.unseen.implementations import IMPLEMENTATIONS
 from bench.unseen.measure import Row
-from bench.unseen.programs import fields, signals
+from bench.unseen.programs import fields, graphs, signals
 from bench.unseen.registry import PROGRAMS
 
 
@@ -24,9 +24,10 @@ def expected(program):
 
 def test_there_are_thirty_and_later_ones_and_none_is_in_a_suite():
     known = {stem.replace("-", "_") for stem in workloads.names()}
-    assert len(PROGRAMS) == 47
+    assert len(PROGRAMS) == 57
     assert len(signals.PROGRAMS) == 8
     assert len(fields.PROGRAMS) == 9
+    assert len(graphs.PROGRAMS) == 10
     assert not known & set(PROGRAMS)
     assert 10 <= sum(program.is_numpy for program in PROGRAMS.values()) <= 20
 
