@@ -126,8 +126,8 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
         reason = "its subscripts are data where the source has no such access"
         yield Claim(ClaimKind.BOUNDS, other, Verdict.OPEN, "", reason)
         return
-    keeps = proof.trusted_accesses.kept_inside
-    tested = next((name for name in sorted(trusted) if keeps(program, name)), None)
+    uses = proof.trusted_accesses.used_untested
+    tested = next((n for n in sorted(trusted) if uses(program, function.body, n)), None)
     if tested is not None:
         reason = "the source tests its subscripts, the loops do not"
         yield Claim(ClaimKind.BOUNDS, tested, Verdict.OPEN, "", reason)

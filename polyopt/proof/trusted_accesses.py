@@ -51,12 +51,18 @@ def untrusted_array(
     return None
 
 
-def kept_inside(program: Program, name: str) -> bool:
-    """Tell whether the source keeps all subscripts of an array inside, or tests them itself.
+def used_untested(program: Program, printed: Body, name: str) -> bool:
+    """Tell whether loops use subscripts of an array as they are that the source keeps inside.
 
-    Nothing is left to trust in then: where loops use such subscripts as they are, it is proven.
+    Nothing is left to trust in then: that these are inside has to be proven.
     """
-    return all(
+    accesses = (load for node in all_nodes(printed) for load in _loads(node) if load.array == name)
+    as_they_are = any(
+        (reads(index) or symbols(index)) and not _is_minimum(index)
+        for load in accesses
+        for index in load.index
+    )
+    return as_they_are and all(
         _is_kept([index for index in load.index if depends_on_data(index)], statement.guard)
         for scop in program.scops
         for statement in scop.statements
@@ -69,10 +75,20 @@ def _is_kept(subscripts: list[Expr], guard: Expr | None) -> bool:
     told = [] if guard is None else list(conjuncts(guard))
     for index in subscripts:
         ends = {part.op for part in told if isinstance(part, Compare) and part.left == index}
-        is_minimum = isinstance(index, Binary) and index.op is BinaryOp.MIN
-        if not is_minimum and not {CompareOp.GE, CompareOp.LT} <= ends:
+        if not _is_minimum(index) and not {CompareOp.GE, CompareOp.LT} <= ends:
             return False
     return bool(subscripts)
+
+
+def _is_minimum(index: Expr) -> bool:
+    return isinstance(index, Binary) and index.op is BinaryOp.MIN
+
+
+def _loads(node: Node) -> Iterator[Load | VectorLoad]:
+    parts = (part for expr in own_expressions(node) for part in walk(expr))
+    yield from (part for part in parts if isinstance(part, Load | VectorLoad))
+    if isinstance(node, Assign):
+        yield node.target
 
 
 def _is_extra(node: Node, bound: frozenset[str]) -> bool:
@@ -86,10 +102,7 @@ def _is_extra(node: Node, bound: frozenset[str]) -> bool:
 
 
 def _arrays(node: Node) -> Iterator[str]:
-    parts = (part for expr in own_expressions(node) for part in walk(expr))
-    yield from (part.array for part in parts if isinstance(part, Load | VectorLoad))
-    if isinstance(node, Assign):
-        yield node.target.array
+    yield from (load.array for load in _loads(node))
 
 
 def _unused(body: Body) -> list[Declare]:
