@@ -11,8 +11,6 @@ Refuses: `order`, `init`, `kw_only`, `unsafe_hash` and `InitVar` are not offered
 
 from __future__ import annotations
 
-from functools import cache
-from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -170,30 +168,25 @@ else:
 
         return method
 
-    def _text(head, lines):
-        return f"def method({head}):\n" + "".join(f"    {line}\n" for line in lines or ["pass"])
-
     def _generated(head, lines, names):
-        exec(_text(head, lines), names)  # names of fields are Python's identifiers
+        text = f"def method({head}):\n" + "".join(f"    {line}\n" for line in lines or ["pass"])
+        exec(text, names)  # names of fields are Python's identifiers
         return names["method"]
 
-    @cache
-    def _code_of(text):
-        """Return the code of the one function in a text, which many classes may have in common."""
-        parts = compile(text, "<record>", "exec").co_consts
-        return next(part for part in parts if isinstance(part, CodeType))
-
     def _init(cls):
-        names, defaults, lines = {"_set": object.__setattr__, "_missing": MISSING}, [], []
-        frozen, every = cls.__record_is_frozen__, cls.__record_fields__
-        for position, (name, one) in enumerate(every.items()):
-            value = f"f{position}"
+        names, head, lines = {"_set": object.__setattr__, "_missing": MISSING}, ["self"], []
+        frozen = cls.__record_is_frozen__
+        for position, (name, one) in enumerate(cls.__record_fields__.items()):
+            value = name
             if one.default_factory is not MISSING:
                 names[f"_make{position}"] = one.default_factory
-                defaults.append(MISSING)
-                value = f"_make{position}() if {value} is _missing else {value}"
+                head.append(f"{name}=_missing")
+                value = f"_make{position}() if {name} is _missing else {name}"
             elif one.default is not MISSING:
-                defaults.append(one.default)
+                names[f"_default{position}"] = one.default
+                head.append(f"{name}=_default{position}")
+            else:
+                head.append(name)
             slot = getattr(cls, name, None) if frozen else None
             if type(slot).__name__ == "member_descriptor":
                 names[f"_set{position}"] = slot.__set__
@@ -204,9 +197,7 @@ else:
                 lines.append(f"self.{name} = {value}")
         if hasattr(cls, "__post_init__"):
             lines.append("self.__post_init__()")
-        head = ", ".join(["self", *(f"f{position}" for position in range(len(every)))])
-        code = _code_of(_text(head, lines)).replace(co_varnames=("self", *every))
-        return FunctionType(code, names, "method", tuple(defaults))
+        return _generated(", ".join(head), lines, names)
 
     def _compared(cls, owner):
         names = [name for name, one in cls.__record_fields__.items() if one.compare]
