@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.passes.nontemporal_stores import strips
 from polyopt.emit.passes.rewriting import Names, substituted
 from polyopt.emit.passes.subscript_limits import (
     TRUE,
@@ -114,10 +113,7 @@ class _Exits:
                 runs = runs and not _has_functions_in_lanes(node)
                 node = own_changed(node, lambda expr: simple(expr, known))
                 inner = replace(Known() if _is_border(node) else known.after(node), chooses=runs)
-                node = map_bodies(node, self.body, inner, in_order=runs)
-                if isinstance(node, For) and _is_flat(node):
-                    return strips(node, self.names, LoopKind.SEQUENTIAL)
-                return node
+                return map_bodies(node, self.body, inner, in_order=runs)
             case While():  # its condition is tested again
                 known = known.after(node)
                 node = own_changed(node, lambda expr: simple(expr, known))
@@ -249,14 +245,6 @@ def _joined(host: Node, loop: For) -> For:
     """Return `host` with the tests in a loop behind its own body."""
     assert isinstance(host, For)
     return replace(host, body=(*host.body, *substituted(loop.body, {loop.iter: Iter(host.iter)})))
-
-
-def _is_flat(loop: For) -> bool:
-    """Tell whether threads share single iterations that may leave: each would be a call."""
-    nodes = list(all_nodes(loop.body))
-    leaves = any(isinstance(node, Fail) for node in nodes)
-    is_single = loop.kind is LoopKind.PARALLEL and loop.step == 1 and not loop.reductions
-    return leaves and is_single and not any(isinstance(node, For | While) for node in nodes)
 
 
 def _has_functions_in_lanes(loop: For) -> bool:

@@ -85,7 +85,7 @@ def strip_mine_nontemporal(fn: LoopFunction) -> LoopFunction:
             if not isinstance(node, For) or not _is_bare(node, rows):
                 return (node,)
             streams = not past.isdisjoint(written_arrays(node.body))
-            return (strips(node, names) if streams or draws_words(node.body) else node,)
+            return (_strips(node, names) if streams or draws_words(node.body) else node,)
 
         body += bottom_up((nest,), rule) if past or draws_words((nest,)) else (nest,)
     return replace(fn, body=tuple(body))
@@ -97,14 +97,14 @@ def _is_bare(loop: For, rows: frozenset[str]) -> bool:
     return is_single and is_contiguous(loop, rows) and trip_count(loop) is None
 
 
-def strips(loop: For, names: Names, kind: LoopKind = LoopKind.VECTOR) -> For:
-    """Return a loop over strips around a loop of `kind` over the elements of one."""
+def _strips(loop: For, names: Names) -> For:
+    """Return a loop over strips around a VECTOR loop over the elements of one."""
     strip = names.fresh(f"{loop.iter}_strip")
     first = add(loop.lower, mul(integer(STRIP), Iter(strip)))
     last = Binary(BinaryOp.MIN, loop.upper, normalize(add(first, integer(STRIP))), DType.INT64)
     count = normalize(add(sub(loop.upper, loop.lower), integer(STRIP - 1)))
     upper = Binary(BinaryOp.FLOORDIV, count, integer(STRIP), DType.INT64)
-    lanes = replace(loop, lower=normalize(first), upper=last, kind=kind)
+    lanes = replace(loop, lower=normalize(first), upper=last, kind=LoopKind.VECTOR)
     return replace(loop, iter=strip, lower=integer(0), upper=upper, body=(lanes,))
 
 

@@ -172,23 +172,3 @@ def test_the_other_side_of_a_condition_stands_behind_else():
     kernel(*args)
     assert (args[2] == np.searchsorted(args[0], args[1], side="right")).all()
     assert "} else {" in kernel.compile(*args).source.split("while (")[1]
-
-
-def taken(x, at, out):
-    for i in range(at.shape[0]):
-        out[i] = 2.0 * x[at[i]]
-
-
-@pytest.mark.toolchain
-@pytest.mark.parametrize("count", [0, 1, 511, 513, 40000])
-def test_threads_share_strips_of_iterations_that_may_leave(count):
-    kernel = po.kernel(threads=2)(taken)
-    x, at = RNG.normal(size=50), RNG.integers(-50, 50, count)
-    out = np.zeros(count)
-    kernel(x, at, out)
-    np.testing.assert_array_equal(out, 2.0 * x[at])
-    if count:
-        at[count // 2] = 50
-        with pytest.raises(IndexError):
-            kernel(x, at, out)
-    assert re.search(r"for \(int64_t i_strip_ = 0; ", kernel.compile(x, at, out).source)
