@@ -60,7 +60,7 @@ def _collected(loop: For, arrays: frozenset[str], names: Names) -> Body:
     flags: dict[Assign, Symbol] = {}
     body: list[Node] = []
     for node in loop.body:
-        fault = _fault(node, arrays)
+        fault = noted_fault(node, arrays)
         if fault is None:
             body.append(node)
             continue
@@ -85,8 +85,8 @@ def _collected(loop: For, arrays: frozenset[str], names: Names) -> Body:
     return (*before, replace(loop, body=tuple(body)), *after)
 
 
-def _fault(node: Node, arrays: frozenset[str]) -> tuple[Expr, Assign] | None:
-    """Return the condition and the assignment when `node` only notes a fault."""
+def noted_fault(node: Node, arrays: frozenset[str]) -> tuple[Expr, Assign] | None:
+    """Return the condition and the assignment when `node` only notes a fault in one of `arrays`."""
     match node:
         case If(condition=condition, then=(Assign(target=Load() as target) as assign,)):
             fixed = all(isinstance(index, Const) for index in target.index)

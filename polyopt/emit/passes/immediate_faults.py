@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from polyopt.dataclass import dataclass, replace
+from polyopt.emit.passes.faults import noted_fault
 from polyopt.emit.passes.rewriting import Names, substituted
 from polyopt.emit.passes.subscript_limits import (
     TRUE,
@@ -123,15 +124,13 @@ class _Exits:
 
     def _test(self, node: Node) -> tuple[Expr, Fail] | None:
         """Return the condition of a fault, and the exit in place of the note."""
-        match node:
-            case If(then=(Assign(target=Load() as target) as assign,), otherwise=()):
-                match target.index:
-                    case (Const(value=int(number)),) if target.array in self.faults:
-                        return node.condition, Fail(number, assign.statement, assign.instance)
-                    case _:
-                        return None
-            case _:
-                return None
+        found = noted_fault(node, self.faults)
+        if found is None:
+            return None
+        condition, assign = found
+        (number,) = assign.target.index
+        assert isinstance(number, Const)
+        return condition, Fail(int(number.value.real), assign.statement, assign.instance)
 
     def _fused(self, body: Body) -> Body:
         """Return a body with loops of nothing but tests joined with loops of the same iterations.
