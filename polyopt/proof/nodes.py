@@ -35,6 +35,13 @@ def expressions(body: Body) -> Iterator[Expr]:
         yield from own_expressions(node)
 
 
+def own_accesses(node: Node) -> tuple[Load | VectorLoad, ...]:
+    """Return the accesses of a node itself, the target of an assignment last."""
+    parts = (part for expr in own_expressions(node) for part in walk(expr))
+    found = tuple(part for part in parts if isinstance(part, Load | VectorLoad))
+    return (*found, node.target) if isinstance(node, Assign) else found
+
+
 def written(body: Body) -> frozenset[str]:
     """Return the arrays that `body` may change."""
     return frozenset(name for node in all_nodes(body) for name in own_written(node))

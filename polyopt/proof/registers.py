@@ -29,8 +29,16 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.loops import CONCURRENT, Assign, Body, Declare, For, If, Node, SetLocal
 from polyopt.ir.names import depends_on_data, reads, symbols
-from polyopt.ir.nodes import bodies, changed, map_inner, own_changed, own_expressions, with_bodies
-from polyopt.proof.nodes import Access, is_stable, own_written, set_locals, uses, written
+from polyopt.ir.nodes import bodies, changed, map_inner, own_changed, with_bodies
+from polyopt.proof.nodes import (
+    Access,
+    is_stable,
+    own_accesses,
+    own_written,
+    set_locals,
+    uses,
+    written,
+)
 from polyopt.proof.paths import Path, with_paths
 
 
@@ -187,7 +195,7 @@ class _Spans:
         self.setters: dict[str, list[Path]] = {}
         for position, top in enumerate(body):
             for node, inner in with_paths((top,), path):
-                for access in _accesses(node):
+                for access in own_accesses(node):
                     if access.array in arrays:
                         entry = (position, Access.of(access), inner)
                         self.accesses.setdefault(access.array, []).append(entry)
@@ -226,13 +234,6 @@ class _Spans:
         if key >= 0:
             self.always[key] = found
         return found
-
-
-def _accesses(node: Node) -> list[Load | VectorLoad]:
-    parts = [p for expr in own_expressions(node) for p in walk(expr)]
-    if isinstance(node, Assign):
-        parts.append(node.target)
-    return [p for p in parts if isinstance(p, Load | VectorLoad)]
 
 
 def _on_elements(node: Node, cells: Mapping[str, Load | VectorLoad]) -> Node:
@@ -314,7 +315,7 @@ def _is_free(assign: Assign, span: Body, path: Path) -> bool:
             continue
         if not isinstance(node, Assign) and name in own_written(node):
             return False
-        places = [p for p in _accesses(node) if p.array == name]
+        places = [p for p in own_accesses(node) if p.array == name]
         if not all(own.is_apart(Access.of(p), inner) for p in places):
             return False
     return True

@@ -7,7 +7,7 @@ does not have; a local that nothing uses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from polyopt.ir.expr import (
     Binary,
@@ -15,15 +15,12 @@ from polyopt.ir.expr import (
     Compare,
     CompareOp,
     Expr,
-    Load,
-    VectorLoad,
-    walk,
 )
 from polyopt.ir.loops import Assign, Body, Declare, Node, SetLocal
 from polyopt.ir.names import depends_on_data, reads, symbols
 from polyopt.ir.nodes import all_nodes, own_expressions
 from polyopt.ir.program import Program
-from polyopt.proof.nodes import set_locals
+from polyopt.proof.nodes import own_accesses, set_locals
 from polyopt.proof.paths import conjuncts
 
 
@@ -40,7 +37,7 @@ def untrusted_array(
     returns the arrays all of whose accesses by the given nodes are in bounds.
     """
     extra = [node for node in all_nodes(plain) if _is_extra(node, bound)]
-    found = trusted.intersection(name for node in extra for name in _arrays(node))
+    found = trusted.intersection(a.array for node in extra for a in own_accesses(node))
     found = found and found - proven(lambda node: _is_extra(node, bound))
     if found:
         return min(found)
@@ -56,7 +53,9 @@ def used_untested(program: Program, printed: Body, name: str) -> bool:
 
     Nothing is left to trust in then: that these are inside has to be proven.
     """
-    accesses = (load for node in all_nodes(printed) for load in _loads(node) if load.array == name)
+    accesses = (
+        load for node in all_nodes(printed) for load in own_accesses(node) if load.array == name
+    )
     as_they_are = any(
         (reads(index) or symbols(index)) and not _is_minimum(index)
         for load in accesses
@@ -84,13 +83,6 @@ def _is_minimum(index: Expr) -> bool:
     return isinstance(index, Binary) and index.op is BinaryOp.MIN
 
 
-def _loads(node: Node) -> Iterator[Load | VectorLoad]:
-    parts = (part for expr in own_expressions(node) for part in walk(expr))
-    yield from (part for part in parts if isinstance(part, Load | VectorLoad))
-    if isinstance(node, Assign):
-        yield node.target
-
-
 def _is_extra(node: Node, bound: frozenset[str]) -> bool:
     match node:
         case Assign() | SetLocal():
@@ -99,10 +91,6 @@ def _is_extra(node: Node, bound: frozenset[str]) -> bool:
             return not node.statement and node.name not in bound
         case _:
             return False
-
-
-def _arrays(node: Node) -> Iterator[str]:
-    yield from (load.array for load in _loads(node))
 
 
 def _unused(body: Body) -> list[Declare]:
