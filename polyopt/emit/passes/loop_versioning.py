@@ -12,7 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.passes.rewriting import statements
-from polyopt.emit.regions import declared_names, written_arrays
+from polyopt.emit.passes.subscript_limits import (
+    TRUE,
+    Known,
+    Limit,
+    changes_of,
+    names_of,
+    simple,
+)
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -24,18 +31,16 @@ from polyopt.ir.expr import (
     Param,
     Select,
     add,
-    children,
     conjunction,
     integer,
     loads,
     mul,
     sub,
     walk,
-    with_children,
 )
 from polyopt.ir.linear import STEEPEST, Linear, from_linear, linear
-from polyopt.ir.loops import Body, Declare, For, If, LoopFunction, LoopKind, Node, SetLocal, updated
-from polyopt.ir.names import iterators, reads, symbols
+from polyopt.ir.loops import Body, Declare, For, If, LoopFunction, LoopKind, Node, updated
+from polyopt.ir.names import reads, symbols
 from polyopt.ir.nodes import all_nodes, kernels_of, map_bodies, own_changed, own_expressions
 from polyopt.ir.types import DType
 
@@ -113,8 +118,7 @@ class _Nest:
         self.loop = loop
         self.sizes = sizes
         self.positive = positive
-        sets = {node.name for node in all_nodes((loop,)) if isinstance(node, SetLocal)}
-        self.changed = written_arrays((loop,)) | declared_names((loop,)) | sets
+        self.changed = changes_of(loop)
 
     def versions(self) -> Node | None:
         """Return the two versions under their test, None where there is nothing to gain."""
@@ -125,11 +129,13 @@ class _Nest:
                 found[window] = ends
         if not any(ends.low != ends.high for ends in found.values()):
             return None
-        extents: dict[Linear, frozenset[Linear]] = {}
-        for window in found:
-            known = extents.get(window.index, frozenset())
-            extents[window.index] = known | {window.extent}
-        fast = _versioned(_inside((self.loop,), extents), self.sizes, self.positive)
+        limits = (
+            Limit(from_linear(window.index), extent)
+            for window in found
+            for extent in (None, window.extent)
+        )
+        known = Known(tuple(limits), chooses=False)
+        fast = _versioned(_inside((self.loop,), known), self.sizes, self.positive)
         versions: Node = If(conjunction(_tests(found)), fast, (self.loop,))
         needed = dict.fromkeys(part for ends in found.values() for part in ends.needed)
         return If(conjunction(needed), (versions,)) if needed else versions
@@ -165,8 +171,7 @@ class _Nest:
 
     def _is_fixed(self, *values: Expr) -> bool:
         """Tell whether the loop changes nothing in the values."""
-        names = iterators(*values) | reads(*values) | symbols(*values)
-        return names.isdisjoint(self.changed)
+        return all(names_of(value).isdisjoint(self.changed) for value in values)
 
 
 def _runs(node: For | If) -> Expr:
@@ -240,43 +245,14 @@ def _window(part: Expr) -> _Window | None:
     return _Window(found, extent) if is_sum and is_data else None
 
 
-def _inside(body: Body, extents: Mapping[Linear, frozenset[Linear]]) -> Body:
-    """Return `body` where the subscripts lie inside their extents."""
+def _inside(body: Body, known: Known) -> Body:
+    """Return `body` where the subscripts of which something is known lie inside."""
     result: list[Node] = []
     for node in body:
-        node = map_bodies(node, _inside, extents)
-        node = own_changed(node, lambda expr: _simple(expr, extents))
-        if isinstance(node, If) and node.condition == _TRUE:
+        node = map_bodies(node, _inside, known)
+        node = own_changed(node, lambda expr: simple(expr, known))
+        if isinstance(node, If) and node.condition == TRUE:
             result += node.then
         else:
             result.append(node)
     return tuple(result)
-
-
-_TRUE = Const(True, DType.BOOL)
-
-
-def _simple(expr: Expr, extents: Mapping[Linear, frozenset[Linear]]) -> Expr:
-    """Return an expression where the subscripts lie inside their extents."""
-    parts = tuple(_simple(part, extents) for part in children(expr))
-    expr = with_children(expr, parts) if parts else expr
-    match expr:
-        case Select(condition=Compare(op=CompareOp.LT, left=index, right=Const(value=0))):
-            return expr.otherwise if _of(index, extents) else expr
-        case Binary(op=BinaryOp.MAX, left=index, right=Const(value=0)):
-            return index if _of(index, extents) else expr
-        case Binary(op=BinaryOp.MIN, left=index, right=last) if expr.dtype is DType.INT64:
-            return index if linear(add(last, integer(1))) in _of(index, extents) else expr
-        case Compare(op=CompareOp.GE, left=index, right=Const(value=0)):
-            return _TRUE if _of(index, extents) else expr
-        case Compare(op=CompareOp.LT, left=index, right=extent) if index.dtype is DType.INT64:
-            return _TRUE if linear(extent) in _of(index, extents) else expr
-        case Binary(op=BinaryOp.AND, dtype=DType.BOOL, left=left, right=right):
-            return right if left == _TRUE else left if right == _TRUE else expr
-        case _:
-            return expr
-
-
-def _of(index: Expr, extents: Mapping[Linear, frozenset[Linear]]) -> frozenset[Linear]:
-    """Return the extents that an expression is known to lie inside."""
-    return extents.get(linear(index), frozenset()) if index.dtype is DType.INT64 else frozenset()

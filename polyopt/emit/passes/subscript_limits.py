@@ -212,21 +212,23 @@ def simple(expr: Expr, known: Known) -> Expr:
     local = known.locals.get(normal(expr)) if expr.dtype is DType.INT64 else None
     if local is not None:
         return local
-    match expr:
-        case Binary(op=BinaryOp.MIN | BinaryOp.MAX):
-            inside = _inside(expr, known)
-            if inside is not expr:
-                return simple(inside, known)
-        case Compare():
-            if expr.left.dtype is DType.INT64 and _holds(expr, known) is not None:
-                return TRUE if _holds(expr, known) else _FALSE
-        case _:
-            pass
+    decided = _decided(expr, known)
+    if decided is not expr:
+        return simple(decided, known)
     if isinstance(expr, Binary) and expr.op is BinaryOp.AND and expr.dtype is DType.BOOL:
         return _both(expr, known)
     parts = tuple(simple(part, known) for part in children(expr))
-    expr = with_children(expr, parts) if parts else expr
+    return expr if parts == children(expr) else _decided(with_children(expr, parts), known)
+
+
+def _decided(expr: Expr, known: Known) -> Expr:
+    """Return what an expression is known to be, itself where that is not known."""
     match expr:
+        case Binary(op=BinaryOp.MIN | BinaryOp.MAX):
+            return _inside(expr, known)
+        case Compare() if expr.left.dtype is DType.INT64:
+            holds = _holds(expr, known)
+            return expr if holds is None else TRUE if holds else _FALSE
         case Select(condition=condition) if condition in (TRUE, _FALSE):
             return expr.then if condition == TRUE else expr.otherwise
         case _:
