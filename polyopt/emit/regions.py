@@ -76,6 +76,11 @@ def draws_words(body: Body) -> bool:
     )
 
 
+def runs_in_order(loop: For) -> bool:
+    """Tell whether an iteration runs its statements one after the other: not in lanes."""
+    return loop.kind in (LoopKind.SEQUENTIAL, LoopKind.PARALLEL) and loop.lanes == 1
+
+
 def written_arrays(body: Body) -> frozenset[str]:
     """Return the arrays `body` writes, those it gives new memory included."""
     found: set[str] = set()

@@ -24,6 +24,7 @@ from polyopt.emit.passes.subscript_limits import (
     normal,
     simple,
 )
+from polyopt.emit.regions import runs_in_order
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -48,7 +49,6 @@ from polyopt.ir.loops import (
     For,
     If,
     LoopFunction,
-    LoopKind,
     Node,
     SetLocal,
     While,
@@ -57,8 +57,6 @@ from polyopt.ir.names import has_iterator, reads, symbols
 from polyopt.ir.nodes import all_nodes, kernels_of, map_bodies, own_changed, own_expressions
 from polyopt.ir.scop import Role
 from polyopt.ir.types import DType
-
-_IN_ORDER = (LoopKind.SEQUENTIAL, LoopKind.PARALLEL)
 
 
 def leave_at_faults(fn: LoopFunction) -> LoopFunction:
@@ -110,8 +108,7 @@ class _Exits:
                 then = self.body(node.then, known.where(node.condition), in_order=in_order)
                 return If(condition, then, self.body(node.otherwise, known, in_order=in_order))
             case For():
-                runs = in_order and node.kind in _IN_ORDER and node.lanes == 1
-                runs = runs and not _has_functions_in_lanes(node)
+                runs = in_order and runs_in_order(node) and not _has_functions_in_lanes(node)
                 node = own_changed(node, lambda expr: simple(expr, known))
                 inner = replace(Known() if _is_border(node) else known.after(node), chooses=runs)
                 return map_bodies(node, self.body, inner, in_order=runs)
@@ -211,8 +208,8 @@ def _free_names(loop: For) -> frozenset[str]:
 def _is_along(loop: For, other: For) -> bool:
     """Tell whether loops have the same iterations, those of `other` in order."""
     return (
-        other.kind in _IN_ORDER
-        and other.lanes == loop.lanes == 1
+        runs_in_order(other)
+        and loop.lanes == 1
         and loop.step == other.step
         and normalize(loop.lower) == normalize(other.lower)
         and normalize(loop.upper) == normalize(other.upper)

@@ -12,12 +12,11 @@ from collections.abc import Iterator
 
 from polyopt.dataclass import replace
 from polyopt.emit.passes.subscript_limits import changes_of, names_of
+from polyopt.emit.regions import runs_in_order
 from polyopt.ir.expr import BinaryOp, Expr, Unary, conjunction, operands
-from polyopt.ir.loops import Body, Declare, Fail, For, If, LoopFunction, LoopKind, Node
+from polyopt.ir.loops import Body, Declare, Fail, For, If, LoopFunction, Node
 from polyopt.ir.names import reads, symbols
 from polyopt.ir.nodes import all_nodes, kernels_of, map_bodies, own_expressions
-
-_IN_ORDER = (LoopKind.SEQUENTIAL, LoopKind.PARALLEL)
 
 
 def join_conditions(fn: LoopFunction) -> LoopFunction:
@@ -44,7 +43,7 @@ def _joined(body: Body) -> Body:
         if isinstance(node, If) and isinstance(other, If) and _is_other_side(node, other):
             node = If(node.condition, node.then, other.then)
             del rest[0]
-        if not isinstance(node, For) or (node.kind in _IN_ORDER and node.lanes == 1):
+        if not isinstance(node, For) or runs_in_order(node):
             node = map_bodies(node, _joined)
         found.append(node)
     return tuple(found)
