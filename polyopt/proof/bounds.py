@@ -22,13 +22,11 @@ from polyopt.ir.expr import (
     Expr,
     Load,
     Param,
-    Select,
     Symbol,
     Unary,
     UnaryOp,
     VectorLoad,
     add,
-    children,
     integer,
     loads,
     rewrite,
@@ -52,7 +50,7 @@ from polyopt.ir.loops import (
     While,
 )
 from polyopt.ir.names import iterators, params, reads, symbols
-from polyopt.ir.nodes import all_nodes, own_expressions
+from polyopt.ir.nodes import all_nodes
 from polyopt.ir.scop import Array, Role, SizeFacts
 from polyopt.ir.showing import show
 from polyopt.ir.types import DType
@@ -60,18 +58,22 @@ from polyopt.proof import integer_ranges
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.integer_ranges import Spans, Unknowns, ValueRange
-from polyopt.proof.nodes import expressions, set_locals, written
+from polyopt.proof.nodes import chosen_accesses, expressions, set_locals, written
 from polyopt.proof.paths import conjuncts
 
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """Iterations that reach a node, over `frame`; unknown numbers are its parameters."""
+    """Iterations that reach a node, over `frame`; unknown numbers are its parameters.
+
+    `choices` hold, too: unions about unknown numbers, put in only where an access needs them.
+    """
 
     frame: Frame
     domain: isl.Set
     uppers: tuple[tuple[str, Expr], ...] = ()
     spans: Spans = field(default_factory=dict)
+    choices: tuple[Expr, ...] = ()
 
 
 _Waiting: TypeAlias = tuple[Node, Spans, tuple[Expr, ...]]
@@ -94,6 +96,7 @@ def check_bounds(
     held = _contents(function, start)
     checker = _Checker({a.name: a for a in function.arrays}, held)
     checker.sizes = frozenset(function.params)
+    checker.given = frozenset(params)
     checker.is_wanted = is_wanted
     if not held and checker.sizes.issuperset(params):
         checker.start, checker.facts = start.domain, SizeFacts(context)
@@ -150,6 +153,7 @@ def _contents(function: LoopFunction, start: _Place) -> dict[str, isl.Set]:
     finder = _Contents({a.name: a for a in function.arrays}, {})
     finder.wanted = wanted
     finder.sizes = frozenset(function.params)
+    finder.given = frozenset(start.frame.params)
     finder.body(function.body, start)
     return {name: values for name, values in finder.values.items() if values is not None}
 
@@ -163,7 +167,7 @@ class _Checker:
         self.faults: dict[str, str] = {}
         self.trusted: dict[str, str] = {}
         self.fresh = 0
-        self.sizes: frozenset[str] = frozenset()
+        self.sizes = self.given = frozenset[str]()
         self.start: isl.Set | None = None
         self.facts: SizeFacts | None = None
         self.is_wanted: Callable[[Node], bool] = lambda _: True
@@ -211,7 +215,7 @@ class _Checker:
         """Check nodes that run at the same iterations; ranges alone may change between them."""
         own: dict[tuple[Expr, ...], list[Load | VectorLoad]] = {}
         for node, spans, _ in waiting:
-            for access, conditions in _accesses(node) if self.is_wanted(node) else ():
+            for access, conditions in chosen_accesses(node) if self.is_wanted(node) else ():
                 scalars = (part for index in access.index for part in walk(index))
                 counted = tuple(integer_ranges.conditions(scalars, spans))
                 own.setdefault((*conditions, *counted), []).append(access)
@@ -256,9 +260,10 @@ class _Checker:
 
     def inside(self, place: _Place, loop: For) -> _Place:
         """Return the iterations of `loop`."""
-        frame = place.frame.inside(loop.iter)
-        domain = isl.Set.align_params(place.domain.add_dims(isl.dim_type.set, 1), frame.space)
         lower, upper = map(self.unknowns.abstracted, (loop.lower, loop.upper))
+        outer, domain = self.reached(place, lower, upper)
+        frame = outer.inside(loop.iter)
+        domain = isl.Set.align_params(domain.add_dims(isl.dim_type.set, 1), frame.space)
         for bound, own, make in ((lower, loop.lower, "at_least"), (upper, loop.upper, "below")):
             if _is_changed(own, loop.body):
                 continue  # what the bound was, when the loop started, it need not be later
@@ -271,7 +276,8 @@ class _Checker:
             with contextlib.suppress(NotAffine):
                 domain = domain.intersect(frame.stepped(loop.iter, lower, loop.step))
         spans = integer_ranges.ranges_inside(loop, place.spans)
-        return _Place(frame, domain, (*place.uppers, (loop.iter, loop.upper)), spans)
+        uppers = (*place.uppers, (loop.iter, loop.upper))
+        return replace(place, frame=frame, domain=domain, uppers=uppers, spans=spans)
 
     def branch(self, place: _Place, condition: Expr, body: Body) -> _Place:
         """Return where `condition` holds, except parts that `body` changes."""
@@ -282,15 +288,36 @@ class _Checker:
 
     def where(self, place: _Place, condition: Expr) -> _Place:
         """Return the iterations at which `condition` holds, as far as that is known."""
-        frame, domain = place.frame, place.domain
         for part in conjuncts(condition):
             plain = self.unknowns.abstracted(part)
-            frame, domain = self.wider(frame, domain, plain)
+            frame, domain = self.wider(place.frame, place.domain, plain)
             try:
-                domain = domain.intersect(frame.condition(plain))
+                here = frame.condition(plain)
             except NotAffine:
                 continue
-        return _Place(frame, domain, place.uppers, place.spans)
+            if here.n_basic_set() > 1 and self.found_names(plain):
+                place = replace(place, choices=(*place.choices, plain))
+            else:
+                place = replace(place, frame=frame, domain=domain.intersect(here))
+        return place
+
+    def found_names(self, *exprs: Expr) -> frozenset[str]:
+        """Return the names in expressions that are neither sizes nor numbers bound before."""
+        return (iterators(*exprs) | params(*exprs) | symbols(*exprs)) - self.given
+
+    def reached(self, place: _Place, *exprs: Expr) -> tuple[Frame, isl.Set]:
+        """Return a frame with all names in `exprs`, and the iterations as far as these matter."""
+        frame, domain = place.frame, place.domain
+        names, rest, needed = self.found_names(*exprs), place.choices, list(exprs)
+        while more := [c for c in rest if not names.isdisjoint(self.found_names(c))]:
+            rest = tuple(c for c in rest if c not in more)
+            names |= self.found_names(*more)
+            needed += more
+        for expr in needed:
+            frame, domain = self.wider(frame, domain, expr)
+        for choice in needed[len(exprs) :]:
+            domain = domain.intersect(frame.condition(choice))
+        return frame, domain
 
     def wider(self, frame: Frame, domain: isl.Set, expr: Expr) -> tuple[Frame, isl.Set]:
         """Return frame and domain with every name in `expr` known."""
@@ -347,7 +374,7 @@ class _Checker:
         parts = [first, extent]
         parts += (uppers[name] for name in iterators(first) if name in uppers)
         names = params(*parts) | symbols(*parts)
-        if not names and set(place.frame.params) - self.sizes:
+        if not names and (set(place.frame.params) - self.sizes or place.choices):
             return True  # a fixed element, where something found on the way is large enough
         return bool(names - self.sizes - self.unknowns.truths)
 
@@ -380,9 +407,7 @@ class _Checker:
 
     def is_inside(self, place: _Place, first: Expr, last: Expr, extent: Expr) -> bool:
         """Tell whether `0 <= first` and `last < extent` at every iteration."""
-        frame, domain = place.frame, place.domain
-        for expr in (first, last, extent):
-            frame, domain = self.wider(frame, domain, expr)
+        frame, domain = self.reached(place, first, last, extent)
         try:
             low = frame.pw(first).lt_set(frame.pw(integer(0)))
             if not low.is_disjoint(domain):
@@ -419,7 +444,7 @@ class _Contents(_Checker):
         if not params(plain).isdisjoint(unknown):
             self.values[name] = None
             return
-        frame, domain = self.wider(place.frame, place.domain, plain)
+        frame, domain = self.reached(place, plain)
         try:
             here = isl.Map.from_pw_aff(frame.pw(plain)).intersect_domain(domain).range()
         except NotAffine:
@@ -473,26 +498,3 @@ def _end(body: Body, start: int, condition: Expr) -> int:
         if _is_changed(condition, (node,)):
             return 2 * number + isinstance(node, Assign | Declare | SetLocal)
     return 2 * len(body)
-
-
-def _accesses(node: Node) -> Iterator[tuple[Load | VectorLoad, tuple[Expr, ...]]]:
-    """Yield the accesses of a node itself, each with the choices around it."""
-    for expr in own_expressions(node):
-        yield from _chosen(expr, ())
-    if isinstance(node, Assign):
-        yield node.target, ()
-
-
-def _chosen(
-    expr: Expr, under: tuple[Expr, ...]
-) -> Iterator[tuple[Load | VectorLoad, tuple[Expr, ...]]]:
-    if isinstance(expr, Load | VectorLoad):
-        yield expr, under
-    if isinstance(expr, Select):
-        yield from _chosen(expr.condition, under)
-        yield from _chosen(expr.then, (*under, expr.condition))
-        negated = Unary(UnaryOp.INVERT, expr.condition, DType.BOOL)
-        yield from _chosen(expr.otherwise, (*under, negated))
-        return
-    for part in children(expr):
-        yield from _chosen(part, under)

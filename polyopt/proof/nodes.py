@@ -11,7 +11,16 @@ from collections.abc import Iterator
 import islpy as isl
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.expr import Expr, Load, VectorLoad, walk
+from polyopt.ir.expr import (
+    Expr,
+    Load,
+    Select,
+    Unary,
+    UnaryOp,
+    VectorLoad,
+    children,
+    walk,
+)
 from polyopt.ir.linear import Linear, linear
 from polyopt.ir.loops import (
     AllocateArray,
@@ -25,6 +34,7 @@ from polyopt.ir.loops import (
 )
 from polyopt.ir.names import symbols
 from polyopt.ir.nodes import all_nodes, own_expressions
+from polyopt.ir.types import DType
 from polyopt.proof.affine import NotAffine
 from polyopt.proof.paths import Path, with_paths
 
@@ -40,6 +50,29 @@ def own_accesses(node: Node) -> tuple[Load | VectorLoad, ...]:
     parts = (part for expr in own_expressions(node) for part in walk(expr))
     found = tuple(part for part in parts if isinstance(part, Load | VectorLoad))
     return (*found, node.target) if isinstance(node, Assign) else found
+
+
+def chosen_accesses(node: Node) -> Iterator[tuple[Load | VectorLoad, tuple[Expr, ...]]]:
+    """Yield the accesses of a node itself, each with the conditions of choices around it."""
+    for expr in own_expressions(node):
+        yield from _chosen(expr, ())
+    if isinstance(node, Assign):
+        yield node.target, ()
+
+
+def _chosen(
+    expr: Expr, under: tuple[Expr, ...]
+) -> Iterator[tuple[Load | VectorLoad, tuple[Expr, ...]]]:
+    if isinstance(expr, Load | VectorLoad):
+        yield expr, under
+    if isinstance(expr, Select):
+        yield from _chosen(expr.condition, under)
+        yield from _chosen(expr.then, (*under, expr.condition))
+        negated = Unary(UnaryOp.INVERT, expr.condition, DType.BOOL)
+        yield from _chosen(expr.otherwise, (*under, negated))
+        return
+    for part in children(expr):
+        yield from _chosen(part, under)
 
 
 def written(body: Body) -> frozenset[str]:

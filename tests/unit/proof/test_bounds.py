@@ -349,3 +349,17 @@ def fits(*body: Node) -> bool:
 )  # fmt: skip
 def test_no_step_overflows(node: Node, expected: bool) -> None:
     assert fits(node) is expected
+
+
+def test_many_subscripts_that_may_be_negative_are_proven_one_by_one() -> None:
+    """Each may be counted from the end or not: all together that are 2**24 cases."""
+    body: list[Node] = []
+    for number_ in range(24):
+        start, name = element(f"k{number_}", integer(0), dtype=I64), f"w{number_}"
+        value = Select(below(start, ZERO), add(start, SIZE), start, I64)
+        body += [
+            Declare(name, I64, 1, value),
+            If(Unary(UnaryOp.INVERT, inside(local(name, I64)), DType.BOOL), (Fail(0),)),
+            use(local(name, I64)),
+        ]
+    assert verdict(loop(*body)) is Verdict.PROVEN
