@@ -1,13 +1,17 @@
+# ruff: noqa: F821 - sizes are named by strings
 """Kernels that leave where a subscript is outside: what they print, compute and leave behind."""
 
-from __future__ import annotations
-
+import math
 import re
 
 import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.ir.expr import Binary, loads, rewrite
+from polyopt.ir.loops import Assign
+from polyopt.proof.trusted_accesses import used_untested
+from tests.unit.proof.edits import program_of
 
 RNG = np.random.default_rng(5)
 EDGES = (RNG.integers(-5, 5, 30), RNG.integers(-5, 5, 30), RNG.uniform(size=30))
@@ -86,6 +90,11 @@ def relaxed(start, end, w, d):
                 changed = True
         if not changed:
             break
+
+
+def taken(x: po.f64["N"], at: po.i64["K"], out: po.f64["K"]):
+    for i in range(at.shape[0]):
+        out[i] = 2.0 * x[at[i]]
 
 
 CASES = [
@@ -172,3 +181,29 @@ def test_the_other_side_of_a_condition_stands_behind_else():
     kernel(*args)
     assert (args[2] == np.searchsorted(args[0], args[1], side="right")).all()
     assert "} else {" in kernel.compile(*args).source.split("while (")[1]
+
+
+@pytest.mark.toolchain
+def test_functions_of_elements_that_data_choose_stay_in_lanes():
+    def decayed(x, at, out):
+        for i in range(at.shape[0]):
+            out[i] = math.exp(-x[at[i]])
+
+    args = RNG.normal(size=20), RNG.integers(-20, 20, 50), np.zeros(50)
+    text = po.kernel(threads=1)(decayed).compile(*args).source
+    loop = text[text.index("int polyopt_") :]
+    assert "bad_ = bad_ |" in loop
+    assert "at_at_" not in loop
+
+
+def test_loops_that_use_subscripts_as_they_are_are_not_trusted():
+    program = program_of(taken)
+    (target,) = {s.target.array for s in program.scop.statements} - {"faults"}
+    (reader,) = [s for s in program.scop.statements if s.target.array == target]
+    kept = (Assign(reader.target, reader.value, reader.name),)
+    (access,) = [load for load in loads(reader.value) if load.array == "x"]
+    (index,) = access.index
+    assert isinstance(index, Binary)
+    plain = rewrite(reader.value, lambda e: index.left.left if e == index else None)
+    assert not used_untested(program, kept, "x")
+    assert used_untested(program, (Assign(reader.target, plain, reader.name),), "x")

@@ -90,7 +90,15 @@ KEPT = (below, above, too_far, first, either, moved, other)
 SUBSCRIPTS = ([0, 1, 2], [4, 0], [-1, -4, -5, 9], [-9], [])
 
 
-@pytest.mark.parametrize("func", [chained, skipped, read])
+def beside(k, h):
+    found = np.zeros(len(k))
+    for i in range(len(k)):
+        if 0 <= k[i] < len(h) - 1:
+            found[i] = h[k[i] + 1] - h[k[i]]
+    return found
+
+
+@pytest.mark.parametrize("func", [chained, skipped, read, beside])
 @pytest.mark.parametrize("k", SUBSCRIPTS)
 @pytest.mark.parametrize("extent", [0, 4])
 def test_no_check_is_left(func: Callable[..., object], k: list[int], extent: int) -> None:

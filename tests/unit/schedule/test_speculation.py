@@ -208,3 +208,25 @@ def test_elements_that_the_condition_does_not_read_stay_under_it():
     reading = [s for s in after if any(load.array == "y" for load in loads(s.value))]
     assert reading
     assert all(s.guard is not None for s in reading)
+
+
+def between(x, table, out):
+    for i in range(x.shape[0]):
+        at = x[i]
+        k = int(np.floor(at))
+        if 0 <= k < table.shape[0] - 1:
+            f = at - k
+            out[i] = table[k] * (1 - f) + table[k + 1] * f
+
+
+def unlike(x, table, out):
+    for i in range(x.shape[0]):
+        if x[i] > 0.0:
+            k = int(x[i] * 4.0)
+            out[i] = table[k % 7]
+
+
+def test_what_the_condition_converts_may_be_converted_always():
+    args = np.zeros(5), np.zeros(7), np.zeros(5)
+    assert unguarded(program(between, *args)) == {"f"}
+    assert unguarded(program(unlike, *args)) == set()

@@ -40,6 +40,14 @@ def weighted(x: po.f64["N"], at: po.i64["R,K"], w: po.f64["R,K"], out: po.f64["R
             out[r] += w[r, k] * x[at[r, k]]
 
 
+def voted(on: po.u8["M,N"], votes: po.i64["V,T"]):
+    for y in range(on.shape[0]):
+        for x in range(on.shape[1]):
+            if on[y, x] > 128:
+                for t in range(votes.shape[1]):
+                    votes[int(0.3 * x * t + y), t] += 1
+
+
 def grown(x: po.f64["N,M"], out: po.f64["N,M"]):
     out[1:-1, 1:-1] = x[1:-1, 1:-1]
     for d in range(3):
@@ -59,7 +67,7 @@ def innermost(program):
     ]
 
 
-@pytest.mark.parametrize("program", [smoothed, binned, weighted, counted])
+@pytest.mark.parametrize("program", [smoothed, binned, weighted, counted, voted])
 def test_a_check_is_made_where_its_value_is_used(program):
     schedule, loops = innermost(program)
     assert [Role.FAULT in roles for _, roles in loops] == [True]

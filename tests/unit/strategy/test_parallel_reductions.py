@@ -9,9 +9,11 @@ import polyopt as po
 from polyopt.ir.loops import LoopKind
 from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
+from polyopt.schedule.reductions import reassociated
 from polyopt.schedule.tree import bands
 from polyopt.strategy import auto_schedule
 from polyopt.strategy.parallel_reductions import parallelize_reductions
+from polyopt.transforms import Rfactor
 from tests.unit.proof.edits import program_of
 
 # ruff: noqa: F821, UP037 - sizes are named by strings
@@ -132,3 +134,26 @@ def test_sums_inside_time_steps():
     powers(expected, 3)
     po.kernel(powers)(x, 3)
     np.testing.assert_allclose(x, expected, rtol=1e-12)
+
+
+def damped(A: po.f64["N,N"], x: po.f64["N"]):
+    for i in range(A.shape[0]):
+        total = 0.0
+        for j in range(A.shape[1]):
+            total += A[i, j] * x[j]
+        x[i] = 0.5 * total
+
+
+def repeated(A: po.f64["N,N"], x: po.f64["N"], steps: int):
+    for _ in range(steps):
+        for i in range(A.shape[0]):
+            total = 0.0
+            for j in range(A.shape[1]):
+                total += A[i, j] * x[j]
+            x[i] = 0.5 * total
+
+
+@pytest.mark.parametrize(("function", "splits"), [(damped, True), (repeated, False)])
+def test_sums_below_two_serial_loops_stay_whole(function, splits):
+    schedule = auto_schedule(reassociated(program_of(function)).scop, TWO)
+    assert any(isinstance(step, Rfactor) for step in schedule.trace) == splits

@@ -34,6 +34,16 @@ def repeated(A: po.f64["N,M,K"], T: int):
             A[i, 0, 0] = A[i, 0, 0] * 0.5
 
 
+def gathered(A: po.f64["N,N"], at: po.i64["N"], x: po.f64["N"], y: po.f64["N"]):
+    for i in range(A.shape[0]):
+        first = 0.0
+        second = 0.0
+        for j in range(A.shape[1]):
+            first += A[i, j] * x[j]
+            second += A[j, i] * x[j]
+        y[i] = first + second * x[at[i]]
+
+
 def _is_apart(schedule):
     return any(isinstance(step, Affine) for step in schedule.trace)
 
@@ -54,6 +64,13 @@ def test_the_schedule_that_is_surely_faster_is_taken():
     assert not _is_apart(auto_schedule(scop, MACHINE, seconds=seconds(1.1 * SURE)))
     assert auto_schedule(scop, MACHINE, seconds=seconds(0.9 * SURE)).trace == apart.trace
     assert asked == [False, True] * 2
+
+
+def test_the_program_s_own_nests_are_taken_on_a_tie_where_data_choose():
+    for function, is_apart in ((both, True), (gathered, False)):
+        (scop,) = program_of(function).scops
+        assert _is_apart(auto_schedule(scop, MACHINE))
+        assert _is_apart(auto_schedule(scop, MACHINE, seconds=lambda _: 1.0)) == is_apart
 
 
 def test_compilation_asks_the_model(monkeypatch):
