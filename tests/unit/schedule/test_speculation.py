@@ -219,6 +219,13 @@ def between(x, table, out):
             out[i] = table[k] * (1 - f) + table[k + 1] * f
 
 
+def in_place(x, table, out):
+    for i in range(x.shape[0]):
+        if 0 <= int(x[i] * 2.0) < table.shape[0]:
+            f = x[i] * 2.0 - int(x[i] * 2.0)
+            out[i] = table[int(x[i] * 2.0)] * f
+
+
 def unlike(x, table, out):
     for i in range(x.shape[0]):
         if x[i] > 0.0:
@@ -229,4 +236,5 @@ def unlike(x, table, out):
 def test_what_the_condition_converts_may_be_converted_always():
     args = np.zeros(5), np.zeros(7), np.zeros(5)
     assert unguarded(program(between, *args)) == {"f"}
+    assert unguarded(program(in_place, *args)) == {"f"}
     assert unguarded(program(unlike, *args)) == set()
