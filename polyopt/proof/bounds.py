@@ -220,10 +220,7 @@ class _Checker:
                 counted = tuple(integer_ranges.conditions(scalars, spans))
                 own.setdefault((*conditions, *counted), []).append(access)
         for conditions, accesses in own.items():
-            here = place
-            for condition in conditions:
-                here = self.where(here, condition)
-            self.check(accesses, here)
+            self.check(accesses, self.all_where(place, conditions))
         for node, spans, ending in waiting:
             place = replace(place, spans=spans)
             match node:
@@ -308,8 +305,9 @@ class _Checker:
     def reached(self, place: _Place, *exprs: Expr) -> tuple[Frame, isl.Set]:
         """Return a frame with all names in `exprs`, and the iterations as far as these matter."""
         frame, domain = place.frame, place.domain
-        names, rest, needed = self.found_names(*exprs), place.choices, list(exprs)
-        while more := [c for c in rest if not names.isdisjoint(self.found_names(c))]:
+        rest, needed = place.choices, list(exprs)
+        names = self.found_names(*exprs) or params(*exprs)  # a fixed element: by the sizes
+        while more := [c for c in rest if not names.isdisjoint(params(c) | self.found_names(c))]:
             rest = tuple(c for c in rest if c not in more)
             names |= self.found_names(*more)
             needed += more
