@@ -386,10 +386,8 @@ class Kernel(Generic[P, R]):
 
     def _decided(self, types: Types, values: Values | None, error: PolyoptError) -> Types:
         """Return `types` with the branches decided that this call takes; raises `error`."""
-        if values is None:
-            raise error
-        renewed = with_decisions(self.py_func, self._parameters, types, values)
-        if renewed == types or not isinstance(error, ShapeError):
+        renewed = with_decisions(self.py_func, self._parameters, types, values, error.code)
+        if renewed == types or values is None or not isinstance(error, ShapeError):
             return renewed
         try:  # is there hope, before anything is compiled?
             self._fitting_types(renewed, values, self._read_signature, Fit(values))

@@ -17,6 +17,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ArgumentError
 from polyopt.frontend.arithmetic.folding import integer_text
 from polyopt.frontend.syntax.annotations import (
+    ANY_SIZES,
     Annotation,
     ArgType,
     ArrayType,
@@ -272,12 +273,26 @@ def with_decisions(
     function: Callable[..., object],
     parameters: Parameters,
     types: tuple[ArgType, ...],
-    values: tuple[object, ...],
+    values: tuple[object, ...] | None,
+    code: str,
 ) -> tuple[ArgType, ...]:
     """Return `types` with what the function branches on decided as `values` decide it.
 
-    These are conditions on sizes, and arguments that are truth values.
+    These are conditions on sizes, and arguments that are truth values.  If there is none: for all
+    sizes, where `code` says that a subscript would be outside, which need not matter.
     """
+    renewed = types if values is None else _decided(function, parameters, types, values)
+    if renewed == types and code == "PO0170" and ANY_SIZES not in types:
+        return (*types, ANY_SIZES)
+    return renewed
+
+
+def _decided(
+    function: Callable[..., object],
+    parameters: Parameters,
+    types: tuple[ArgType, ...],
+    values: tuple[object, ...],
+) -> tuple[ArgType, ...]:
     from polyopt.frontend.program.decisions import with_conditions
     from polyopt.frontend.reader.pyfunc import undecided
 

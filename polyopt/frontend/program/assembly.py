@@ -15,6 +15,7 @@ from polyopt.frontend.integers.affine_integers import TRUE, ZERO, is_size, less
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.checks import (
     DynamicChecks,
+    as_if_run,
     checks_of,
     context_of,
     is_dynamic,
@@ -190,11 +191,13 @@ def finish(b: Builder, rename: Renaming, found: Alive, params: tuple[str, ...]) 
     """Return the program's parts; `params` are the sizes a call decides."""
     sizes = tuple(rename.expr(size) for size in b.sizes)
     context = size_context(params, sizes)
-    static = [demand for demand in b.demands if not is_dynamic(demand)]
-    checks = checks_of(static, rename, params, context)
+    any_sizes = b.facts.any_sizes
+    demands = b.demands if any_sizes else [as_if_run(demand) for demand in b.demands]
+    static = [demand for demand in demands if not is_dynamic(demand)]
+    checks = checks_of(static, rename, params, context, any_sizes=any_sizes)
     context = context_of(context, checks, params)
     dynamic = DynamicChecks(
-        [demand for demand in b.demands if is_dynamic(demand)], found.marks, rename, b.faults
+        [demand for demand in demands if is_dynamic(demand)], found.marks, rename, b.faults
     )
     _check_memory(found)
     drafts = [renamed_draft(rename, draft) for draft in found.drafts]

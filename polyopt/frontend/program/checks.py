@@ -29,10 +29,29 @@ OUTSIDE = "PO0170"
 NEVER_INSIDE = "no array is large enough: end the loop sooner, or start it later"
 
 
+def as_if_run(demand: Demand) -> Demand:
+    """Return what a demand on subscripts asks of a call, even if data end loops before it matters.
+
+    For code that is not for all sizes.
+    """
+    if demand.code != OUTSIDE or _names(demand):
+        return demand
+    loops = tuple(replace(loop, going=None) for loop in demand.scope.loops)
+    return replace(demand, scope=replace(demand.scope, loops=loops))
+
+
 def checks_of(
-    demands: Sequence[Demand], rename: Renaming, params: tuple[str, ...], context: isl.Set
+    demands: Sequence[Demand],
+    rename: Renaming,
+    params: tuple[str, ...],
+    context: isl.Set,
+    *,
+    any_sizes: bool = True,
 ) -> tuple[Check, ...]:
-    """Return the checks, in source order; a demand implied by earlier ones makes none."""
+    """Return the checks, in source order; a demand implied by earlier ones makes none.
+
+    Without `any_sizes`, a demand on subscripts in loops is put as if these run, if that is simpler.
+    """
     result: list[Check] = []
     known = context
     seen: set[tuple[Scope, Expr]] = set()
@@ -43,6 +62,8 @@ def checks_of(
         _require_affine(demand)
         seen.add((demand.scope, demand.condition))
         allowed = _allowed(demand, rename, params)
+        if not any_sizes and demand.code == OUTSIDE:
+            allowed = _where_run(allowed, demand, rename, params, known)
         if known.is_subset(allowed):
             continue
         rest = known.intersect(allowed)
@@ -75,6 +96,17 @@ def _allowed(demand: Demand, rename: Renaming, params: tuple[str, ...]) -> isl.S
     violated = scope.under(negated(rename.expr(demand.condition)))
     bad = domain_of(violated, params, "D").params()
     return bad.complement()
+
+
+def _where_run(
+    allowed: isl.Set, demand: Demand, rename: Renaming, params: tuple[str, ...], known: isl.Set
+) -> isl.Set:
+    """Return what a demand that leaves `allowed` says of calls in which its loops run."""
+    if allowed.n_basic_set() == 1:
+        return allowed
+    runs = domain_of(renamed_scope(rename, demand.scope), params, "D").params().intersect(known)
+    found = allowed.intersect(runs).gist(runs).coalesce()
+    return found if found.n_basic_set() < allowed.n_basic_set() else allowed
 
 
 def context_of(context: isl.Set, checks: tuple[Check, ...], params: tuple[str, ...]) -> isl.Set:

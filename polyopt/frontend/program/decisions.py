@@ -13,7 +13,7 @@ import numpy as np
 from polyopt.dataclass import dataclass
 from polyopt.frontend.integers.affine_integers import compare, is_affine, negated
 from polyopt.frontend.program.builder import Builder
-from polyopt.frontend.syntax.annotations import ArgType, SizeCondition
+from polyopt.frontend.syntax.annotations import ANY_SIZES, ArgType, SizeCondition
 from polyopt.frontend.values.computed_sizes import as_affine, is_over_params
 from polyopt.frontend.values.identifiers import size_name
 from polyopt.frontend.values.shapes import equate
@@ -48,7 +48,7 @@ class Undecided:
 def assume(b: Builder, types: Sequence[ArgType]) -> None:
     """Demand of the call what `types` say of its sizes, and learn it."""
     for kind in types:
-        if isinstance(kind, SizeCondition):
+        if isinstance(kind, SizeCondition) and kind != ANY_SIZES:
             _assume(b, kind)
 
 

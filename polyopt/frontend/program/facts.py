@@ -32,6 +32,7 @@ Occurrence: TypeAlias = tuple[object, ...]  # call sites, line, column, name
 class Facts:
     """`recording`: gives what names stand for.
     `counts_from_end`: negative subscripts do, as in Python; or else they are outside.
+    `any_sizes`: arrays may end before loops, where data or empty loops prevent that it matters.
     `equal`: size parameters that are expressions over others.  `widths`: dtype and weakness of
     variables kept in memory across iterations or branches.  `merged`: names that need memory where
     branches meet; `partial`: those that a branch may leave unset.
@@ -53,6 +54,7 @@ class Facts:
 
     recording: Recording
     counts_from_end: bool = True
+    any_sizes: bool = False
     equal: dict[str, Expr] = field(default_factory=dict)
     asked: dict[str, Loc] = field(default_factory=dict)
     widths: dict[Occurrence, tuple[DType, bool]] = field(default_factory=dict)

@@ -33,6 +33,7 @@ from polyopt.frontend.program.snapshots import refuse_stale, settle_copies, sett
 from polyopt.frontend.reader.results import Returned, mark_results
 from polyopt.frontend.reader.statements import StatementReader
 from polyopt.frontend.syntax.annotations import (
+    ANY_SIZES,
     Annotation,
     ArgType,
     ArrayType,
@@ -88,7 +89,7 @@ def build(
     What is read outside of its text is noted in `recording`.  `counts_from_end`: negative
     subscripts count from the end of their dimension, as in Python; or else they are outside of it.
     """
-    facts = Facts(recording or Recording(func), counts_from_end)
+    facts = Facts(recording or Recording(func), counts_from_end, ANY_SIZES in types)
     function, typed = _typed(func, types, facts)
     b, returned = _settled(function, typed, types, facts)
     program = _program(b, function, typed, returned)
@@ -101,7 +102,7 @@ def undecided(func: Callable[..., object], types: tuple[ArgType, ...]) -> Undeci
 
     Raises `NeedConstant`.
     """
-    facts = Facts(Recording(func))
+    facts = Facts(Recording(func), any_sizes=ANY_SIZES in types)
     with suppress(FrontendError):
         function, typed = _typed(func, types, facts)
         _settled(function, typed, types, facts)

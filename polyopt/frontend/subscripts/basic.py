@@ -47,7 +47,7 @@ from polyopt.frontend.subscripts.strides import clipped
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.promote import cast
 from polyopt.frontend.values.values import Index, Tensor, remapped
-from polyopt.ir.expr import CompareOp, Expr, Iter, Param, integer, substitute, walk
+from polyopt.ir.expr import CompareOp, Expr, Param, integer, substitute, walk
 from polyopt.ir.linear import linear
 from polyopt.ir.names import iterators
 from polyopt.ir.showing import show
@@ -233,27 +233,10 @@ def position(
         return found_position(b, index, extent, place, pending, held, loops)
     with b.within(loops):
         found = _from_front(b, index, extent)
-        if b.scope.guard == TRUE or b.scout or _walks_over(b, index, extent):
+        if b.scope.guard == TRUE or b.scout or not b.facts.any_sizes:
             b.demand_index(found, extent, place.name, place.text, place.loc)
             return found
     return checked(b, found, extent, place, pending, loops, wraps=False)
-
-
-def _walks_over(b: Builder, index: Expr, extent: Expr) -> bool:
-    """Whether a loop walks over a dimension from its beginning, and a call shows that it stays in.
-
-    Data may decide which elements are accessed: a dimension that ends before the loop is checked
-    where they are, in code of its own.
-    """
-    loop = next((one for one in b.scope.loops if index == Iter(one.iter)), None)
-    if loop is None or abs(loop.step) != 1:
-        return False
-    first, end = loop.lower, loop.upper
-    if loop.step < 0:
-        first, end = plus(loop.upper, 1), plus(loop.lower, 1)
-    reaches = at_least(extent, end)
-    known = first == ZERO and frontend.program.decisions.is_known_by_call(reaches)
-    return known and frontend.program.decisions.decided(b, reaches) is not False
 
 
 def _from_front(b: Builder, index: Expr, extent: Expr) -> Expr:

@@ -185,14 +185,16 @@ def _nonempty(
 ) -> Expr | None:
     """Return the condition that there are elements, if the kernel has to see to it.
 
-    Where data decides whether the subscript is evaluated at all, it is no matter of the call.
+    For code that is for all sizes it is no matter of the call where data decides whether the
+    subscript is evaluated.
     """
     condition = at_least(extent, ONE)
     if b.always(condition):
         return None
-    if b.scope.guard != TRUE and pending is not None:
+    is_guarded = b.scope.guard != TRUE and b.facts.any_sizes
+    if is_guarded and pending is not None:
         return condition
-    if b.scope.guard != TRUE and place.hollow is not None:
+    if is_guarded and place.hollow is not None:
         place.hollow.append(condition)
         return condition
     message = f"`{place.text}` would leave `{place.name}`, which is empty there"

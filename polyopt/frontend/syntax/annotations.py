@@ -16,7 +16,7 @@ from typing import Annotated, Any, TypeAlias, get_args, get_origin
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ArgumentError, UsageError
-from polyopt.ir.expr import Expr
+from polyopt.ir.expr import Const, Expr
 from polyopt.ir.source import Layout, Part
 from polyopt.ir.types import DType
 
@@ -248,6 +248,12 @@ class SizeCondition:
     condition: Expr
     holds: bool
 
+
+ANY_SIZES = SizeCondition(Const(True, DType.BOOL), True)
+"""Stands where code is for every size: what data or empty loops keep from being read, too.
+
+Other code is for calls whose arrays hold all that loops would reach if they ran, whatever data say.
+"""
 
 ArgType: TypeAlias = ArrayType | PartType | ScalarType | ConstType | SizeCondition
 

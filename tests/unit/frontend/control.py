@@ -165,7 +165,7 @@ def skip_and_stop(a):
     return total, count
 
 
-@case(lambda n, rng: (np.sort(rng.random(n)), 0.5))
+@case(lambda n, rng: (np.sort(rng.random(n)), 0.5), least=1)
 def lower_bound(a, v):
     lo, hi = 0, len(a)
     while lo < hi:

@@ -11,8 +11,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from polyopt.bounding import analysis_of
+from polyopt.errors import ArgumentError
 from polyopt.frontend import build
 from polyopt.frontend.syntax.annotations import (
+    ANY_SIZES,
     ArgType,
     ArrayType,
     ConstType,
@@ -52,10 +54,24 @@ def compiled(func: Callable[..., object], *args: object) -> Program:
     names = list(func.__code__.co_varnames)
     while True:
         try:
-            return build(func, tuple(types))
+            program = build(func, tuple(types))
+            return build(func, (*types, ANY_SIZES)) if _is_outside(program, args) else program
         except NeedConstant as need:
             position = names.index(need.argument)
             types[position] = ConstType(args[position])
+
+
+def _is_outside(program: Program, args: Sequence[object]) -> bool:
+    """Whether arrays end before loops: a call gets code that is for any sizes then."""
+
+    def nothing(*_: object) -> None:
+        """Run nothing: only the checks of the call are wanted."""
+
+    try:
+        run_program(program, copy.deepcopy(args), nothing)
+    except ArgumentError as error:
+        return error.code == "PO0170"
+    return False
 
 
 def agree(func: Callable[..., object], *args: object) -> Program:
