@@ -37,16 +37,13 @@ from polyopt.ir.loops import (
     AllocateArray,
     Assign,
     Body,
-    Break,
     CallLibrary,
     Declare,
     DeclareArray,
-    Fail,
     For,
     If,
     LoopFunction,
     Node,
-    SetLocal,
     While,
 )
 from polyopt.ir.names import iterators, params, reads, symbols
@@ -58,7 +55,15 @@ from polyopt.proof import integer_ranges
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.integer_ranges import Spans, Unknowns, ValueRange
-from polyopt.proof.nodes import chosen_accesses, expressions, set_locals, written
+from polyopt.proof.nodes import (
+    chosen_accesses,
+    end_of,
+    expressions,
+    is_changed,
+    set_locals,
+    told_after,
+    written,
+)
 from polyopt.proof.paths import conjuncts
 
 
@@ -178,7 +183,7 @@ class _Checker:
         Conditions in `lasting` hold until a node changes what they read.
         """
         waiting: list[_Waiting] = []
-        ends = [(_end(body, 0, known), known) for known in lasting]
+        ends = [(end_of(body, 0, known), known) for known in lasting]
         here = self.all_where(place, (known for end, known in ends if end > 0))
         for number, node in enumerate(body):
             match node:
@@ -194,7 +199,7 @@ class _Checker:
                 here = self.all_where(place, (known for _, known in ends))
             waiting.append((node, place.spans, ending))
             named = [*self.named_after(node, body[number + 1 :], place.spans)]
-            told = _told_after(node, body[number + 1 :])
+            told = told_after(node, body[number + 1 :])
             spans = integer_ranges.ranges_after(node, place.spans)
             place, here = replace(place, spans=spans), replace(here, spans=spans)
             if named or told:
@@ -202,7 +207,7 @@ class _Checker:
                 waiting = []
                 here = self.all_where(here, (*named, *told))
                 place = self.all_where(place, named) if ends or told else here
-                ends += ((_end(body, number + 1, known), known) for known in told)
+                ends += ((end_of(body, number + 1, known), known) for known in told)
         self.nodes(waiting, here)
 
     def all_where(self, place: _Place, conditions: Iterable[Expr]) -> _Place:
@@ -262,7 +267,7 @@ class _Checker:
         frame = outer.inside(loop.iter)
         domain = isl.Set.align_params(domain.add_dims(isl.dim_type.set, 1), frame.space)
         for bound, own, make in ((lower, loop.lower, "at_least"), (upper, loop.upper, "below")):
-            if _is_changed(own, loop.body):
+            if is_changed(own, loop.body):
                 continue  # what the bound was, when the loop started, it need not be later
             frame, domain = self.wider(frame, domain, bound)
             try:
@@ -279,7 +284,7 @@ class _Checker:
     def branch(self, place: _Place, condition: Expr, body: Body) -> _Place:
         """Return where `condition` holds, except parts that `body` changes."""
         for part in conjuncts(condition):
-            if not _is_changed(part, body):
+            if not is_changed(part, body):
                 place = self.where(place, part)
         return place
 
@@ -384,7 +389,7 @@ class _Checker:
                 yield from integer_ranges.conditions(
                     (name,), integer_ranges.ranges_after(node, spans)
                 )
-                if _is_changed(value, rest):
+                if is_changed(value, rest):
                     value = self.frozen(value, set_locals(rest))
                 yield Compare(CompareOp.EQ, name, value)
             case _:
@@ -470,29 +475,3 @@ def _holding(values: isl.Set, name: str) -> isl.Set:
     position = values.dim(isl.dim_type.param)
     moved = values.move_dims(isl.dim_type.param, position, isl.dim_type.set, 0, 1)
     return moved.set_dim_name(isl.dim_type.param, position, name).params()
-
-
-def _told_after(node: Node, rest: Body) -> tuple[Expr, ...]:
-    """Return what holds just behind a node that names a value, or conditionally ends."""
-    match node:
-        case Declare(dtype=DType.INT64, lanes=1) if _is_changed(node.value, rest):
-            return (Compare(CompareOp.EQ, Symbol(node.name, node.dtype), node.value),)
-        case If(then=then, otherwise=()) if then and isinstance(then[-1], Fail | Break):
-            return (Unary(UnaryOp.INVERT, node.condition, DType.BOOL),)
-        case _:
-            return ()
-
-
-def _is_changed(value: Expr, body: Body) -> bool:
-    return bool(reads(value) & written(body) or symbols(value) & set_locals(body))
-
-
-def _end(body: Body, start: int, condition: Expr) -> int:
-    """Return twice the number of the first node in which a condition may no longer hold.
-
-    One more if it holds until the node ends: what computes a value reads before it changes one.
-    """
-    for number, node in enumerate(body[start:], start):
-        if _is_changed(condition, (node,)):
-            return 2 * number + isinstance(node, Assign | Declare | SetLocal)
-    return 2 * len(body)

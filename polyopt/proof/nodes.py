@@ -1,7 +1,7 @@
 """Collect what loop ASTs read, write and set.
 
 In: nodes of `polyopt.ir.loops`.  Out: expressions, names of arrays and locals.
-Whether two accesses may alias, and whether a value is unchanged.
+Whether two accesses may alias, whether a value is unchanged, and what a node leaves known.
 """
 
 from __future__ import annotations
@@ -12,13 +12,17 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass
 from polyopt.ir.expr import (
+    Compare,
+    CompareOp,
     Expr,
     Load,
     Select,
+    Symbol,
     Unary,
     UnaryOp,
     VectorLoad,
     children,
+    conjunction,
     walk,
 )
 from polyopt.ir.linear import Linear, linear
@@ -26,13 +30,17 @@ from polyopt.ir.loops import (
     AllocateArray,
     Assign,
     Body,
+    Break,
     CallLibrary,
+    Declare,
     DeclareArray,
+    Fail,
     For,
+    If,
     Node,
     SetLocal,
 )
-from polyopt.ir.names import symbols
+from polyopt.ir.names import reads, symbols
 from polyopt.ir.nodes import all_nodes, own_expressions
 from polyopt.ir.types import DType
 from polyopt.proof.affine import NotAffine
@@ -172,3 +180,41 @@ class Access:
             above = isl.PwAff.from_aff(frame.constant(-other.width(position)))
             meeting = meeting.intersect(distance.lt_set(below)).intersect(distance.gt_set(above))
         return bool(meeting.is_empty())
+
+
+def told_after(node: Node, rest: Body) -> tuple[Expr, ...]:
+    """Return what holds just behind a node that names a value, or conditionally ends."""
+    match node:
+        case Declare(dtype=DType.INT64, lanes=1) if is_changed(node.value, rest):
+            return (Compare(CompareOp.EQ, Symbol(node.name, node.dtype), node.value),)
+        case If():
+            return tuple(Unary(UnaryOp.INVERT, end, DType.BOOL) for end in _ends(node))
+        case _:
+            return ()
+
+
+def _ends(node: Node) -> tuple[Expr, ...]:
+    """Return conditions under which a choice, and choices in it alone, end the execution."""
+    match node:
+        case If(then=then, otherwise=()) if then and isinstance(then[-1], Fail | Break):
+            return (node.condition,)
+        case If(then=then, otherwise=()) if all(map(_ends, then)):
+            ends = (end for inner in then for end in _ends(inner))
+            return tuple(conjunction((node.condition, end)) for end in ends)
+        case _:
+            return ()
+
+
+def is_changed(value: Expr, body: Body) -> bool:
+    return bool(reads(value) & written(body) or symbols(value) & set_locals(body))
+
+
+def end_of(body: Body, start: int, condition: Expr) -> int:
+    """Return twice the number of the first node in which a condition may no longer hold.
+
+    One more if it holds until the node ends: what computes a value reads before it changes one.
+    """
+    for number, node in enumerate(body[start:], start):
+        if is_changed(condition, (node,)):
+            return 2 * number + isinstance(node, Assign | Declare | SetLocal)
+    return 2 * len(body)

@@ -121,6 +121,15 @@ class Path:
         """The conditions that are not affine."""
         return self._reached[1]
 
+    def implies(self, condition: Expr) -> bool:
+        """Tell whether an affine condition, or one of those on data, holds at the node."""
+        if condition in self.data:
+            return True
+        try:
+            return bool(self.domain.is_subset(self.frame.condition(condition)))
+        except NotAffine:
+            return False
+
 
 def _bounds(frame: Frame, loop: For, data: list[Expr]) -> isl.Set:
     result = frame.universe

@@ -15,7 +15,7 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass
 from polyopt.ir.affine import coalesced
-from polyopt.ir.expr import Expr, Load, Symbol, walk
+from polyopt.ir.expr import Expr, Load, Symbol, conjunction, walk
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
@@ -118,7 +118,7 @@ class _Reader:
         for node in body:
             path = start.without(c for c in excluded if _is_lasting(c, (node,), start))
             excluded = [c for c in excluded if is_stable(c, (node,), start)]
-            excluded += self.noted(node)
+            excluded += (c for c in self.noted(node) if is_stable(c, (node,), start))
             match node:
                 case For():
                     inner = path.into(node, 0)
@@ -144,10 +144,13 @@ class _Reader:
         return tuple(found)
 
     def noted(self, node: Node) -> Iterator[Expr]:
-        """Yield the condition at which a node notes a fault."""
+        """Yield the conditions at which a node, or choices in it, note faults."""
         match node:
             case If(then=(Assign(target=target),)) if target.array in self.faults:
                 yield node.condition
+            case If():
+                for condition in (c for inner in node.then for c in self.noted(inner)):
+                    yield conjunction((node.condition, condition))
             case _:
                 pass
 

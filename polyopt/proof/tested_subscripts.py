@@ -93,9 +93,10 @@ class Tests:
             return True
         match index:
             case Select(condition=Compare(op=CompareOp.LT, left=raw, right=Const(value=0))):
-                # counted from the end it is below the extent
-                if extent is None or index.otherwise != raw:
+                if index.otherwise != raw:
                     return False
+                if extent is None:  # counted from the end where it is negative
+                    return self._has_limit(index.then, None, used)
                 wraps = self.is_same(extent, sub(index.then, raw))
                 return wraps and self._has_limit(raw, extent, used)
             case _:
@@ -132,7 +133,7 @@ class Tests:
         parts = operands(test, BinaryOp.AND)
         for number, part in enumerate(parts):
             guards = (*parts[:number], *parts[number + 1 :])
-            if all(guard in self.path.data for guard in guards):
+            if all(map(self.path.implies, guards)):
                 for one in operands(part, BinaryOp.OR):
                     yield from _left(one)
 

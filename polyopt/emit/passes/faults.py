@@ -19,6 +19,7 @@ from polyopt.ir.expr import (
     Expr,
     Load,
     Symbol,
+    conjunction,
     walk,
 )
 from polyopt.ir.loops import (
@@ -86,8 +87,14 @@ def _collected(loop: For, arrays: frozenset[str], names: Names) -> Body:
 
 
 def noted_fault(node: Node, arrays: frozenset[str]) -> tuple[Expr, Assign] | None:
-    """Return the condition and the assignment when `node` only notes a fault in one of `arrays`."""
+    """Return the condition and the assignment when `node` only notes a fault in one of `arrays`.
+
+    The condition is that of all choices around the assignment.
+    """
     match node:
+        case If(condition=outer, then=(If() as inner,), otherwise=()):
+            found = noted_fault(inner, arrays)
+            return None if found is None else (conjunction((outer, found[0])), found[1])
         case If(condition=condition, then=(Assign(target=Load() as target) as assign,)):
             fixed = all(isinstance(index, Const) for index in target.index)
             if target.array in arrays and fixed and not node.otherwise:

@@ -107,10 +107,11 @@ class _Exits:
                 condition = simple(node.condition, known)
                 then = self.body(node.then, known.where(node.condition), in_order=in_order)
                 return If(condition, then, self.body(node.otherwise, known, in_order=in_order))
-            case For():
+            case For() as loop:
                 runs = in_order and runs_in_order(node) and not _has_functions_in_lanes(node)
                 node = own_changed(node, lambda expr: simple(expr, known))
-                inner = replace(Known() if _is_border(node) else known.after(node), chooses=runs)
+                inner = Known() if _is_border(node) else known.after(node)
+                inner = replace(inner.inside(loop), chooses=runs)
                 return map_bodies(node, self.body, inner, in_order=runs)
             case While():  # its condition is tested again
                 known = known.after(node)
@@ -268,7 +269,7 @@ def _is_border(node: Node) -> bool:
         case For():
             return bool(reads(node.lower, node.upper) or symbols(node.lower, node.upper))
         case Declare():
-            return not node.statement
+            return not (node.statement or isinstance(node.value, Const))
         case Assign() | SetLocal() | If():
             return False
         case _:

@@ -31,7 +31,7 @@ from polyopt.ir.expr import (
     with_children,
 )
 from polyopt.ir.linear import Linear, from_linear, linear
-from polyopt.ir.loops import Node, SetLocal
+from polyopt.ir.loops import For, Node, SetLocal
 from polyopt.ir.names import iterators, reads, symbols
 from polyopt.ir.nodes import all_nodes
 from polyopt.ir.types import DType
@@ -69,6 +69,15 @@ class Known:
         more = map(normal, operands(condition, BinaryOp.AND))
         return replace(self, conditions=self.conditions.union(more))
 
+    def inside(self, loop: For) -> Known:
+        """Return what holds in the iterations of a loop from a constant: there is one."""
+        match loop.lower:
+            case Const(value=int(first)) if loop.step > 0:
+                some = Compare(CompareOp.GE, loop.upper, integer(first + 1))
+                return self.where(some).after(loop)
+            case _:
+                return self
+
     def after(self, node: Node) -> Known:
         """Return what still holds after a node, or in a loop with it."""
         changes = changes_of(node)
@@ -91,6 +100,12 @@ class Known:
 
     def is_low(self, index: Expr) -> bool:
         """Tell whether a subscript is known not to be negative."""
+        match index:
+            case Select(condition=Compare(op=CompareOp.LT, left=raw, right=Const(value=0))):
+                if index.otherwise == raw and self.is_low(index.then):
+                    return True
+            case _:
+                pass
         return any(
             far == 0 or (far > 0 and self._is_limited(limit.index, high=True))
             for limit, far in self._limits_of(index)
@@ -142,13 +157,31 @@ def names_of(expr: Expr) -> frozenset[str]:
 
 @lru_cache(maxsize=1 << 12)
 def normal(expr: Expr) -> Expr:
-    """Return an expression with all sums in it collected."""
+    """Return an expression with all sums in it collected; sizes are at least a constant."""
     parts = children(expr)
     if not parts:
         return expr
     expr = with_children(expr, tuple(map(normal, parts)))
+    if isinstance(expr, Compare) and expr.op in _LEAST:
+        return _least(expr)
     is_sum = isinstance(expr, Binary) and expr.op in (BinaryOp.ADD, BinaryOp.SUB)
     return from_linear(linear(expr)) if is_sum and expr.dtype is DType.INT64 else expr
+
+
+_LEAST = {CompareOp.GE: 0, CompareOp.GT: 1, CompareOp.LE: 0, CompareOp.LT: 1}
+"""By how much one side is greater than the other one at least."""
+
+
+def _least(expr: Compare) -> Compare:
+    """Return a comparison of sizes as one of their sum with a constant."""
+    if expr.left.dtype is not DType.INT64 or _is_index(expr.left) or _is_index(expr.right):
+        return expr
+    sides = (expr.left, expr.right) if expr.op.value.startswith(">") else (expr.right, expr.left)
+    far = linear(sub(*sides))
+    if not far.terms:
+        return expr
+    least = integer(_LEAST[expr.op] - far.constant)
+    return Compare(CompareOp.GE, from_linear(Linear(0, far.terms)), least)
 
 
 def limits_without(condition: Expr) -> Iterator[Limit]:

@@ -19,7 +19,6 @@ from polyopt.ir.expr import (
     Const,
     Expr,
     Load,
-    Select,
     add,
     children,
     integer,
@@ -59,8 +58,17 @@ def around(x: po.f64["N"], g: po.f64["A,B"], out: po.f64["N"]):
             out[i] = g[k, 0] + g[k + 1, 1]
 
 
-PROGRAMS = [counted, summed, relaxed, around]
-TESTED = [counted, summed, relaxed]
+def pulled(pick: po.i64["N"], a: po.f64["M,K"], b: po.f64["N,K"]):
+    for i in range(pick.shape[0]):
+        s = 0.0
+        for k in range(a.shape[1]):
+            s += a[pick[i], k] * b[i, k]
+        for k in range(a.shape[1]):
+            a[pick[i], k] -= s * b[i, k]
+
+
+PROGRAMS = [counted, summed, relaxed, around, pulled]
+TESTED = [counted, summed, relaxed, pulled]
 
 
 def optimized(function: Callable[..., object]) -> LoopFunction:
@@ -192,7 +200,7 @@ def test_a_test_behind_its_use_is_found(function):
 @pytest.mark.parametrize("function", TESTED)
 def test_another_subscript_is_found(function):
     def next_one(node: Node) -> Body:
-        if not isinstance(node, Declare) or not isinstance(node.value, Select):
+        if not isinstance(node, Declare) or node.dtype is not DType.INT64:
             return (node,)
         return (replace(node, value=add(node.value, integer(1))),)
 
