@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from polyopt.ir.expr import MOST_APART, Expr, Iter, integer, walk
 from polyopt.ir.linear import linear
+from polyopt.ir.names import reads
 from polyopt.ir.scop import Access, Scop, Statement
 from polyopt.ir.source import Layout
 from polyopt.schedule.isl_bridge import coefficients
@@ -77,23 +78,32 @@ def _solved(rows: tuple[tuple[int, ...], ...]) -> tuple[tuple[Fraction, ...] | N
 
 
 def stride_of(
-    access: Access, scop: Scop, statement: Statement, direction: tuple[Fraction, ...] | None
+    access: Access,
+    scop: Scop,
+    statement: Statement,
+    direction: tuple[Fraction, ...] | None,
+    written: frozenset[str] | None = None,
 ) -> Stride:
-    """Return the stride of `access` for a step along `direction`."""
-    moved = along_row(access, scop, statement, direction)
+    """Return the stride of `access` for a step along `direction`; for `written` see `along_row`."""
+    moved = along_row(access, scop, statement, direction, written)
     if moved == 0:
         return Stride.INVARIANT
     return Stride.CONTIGUOUS if moved == 1 else Stride.STRIDED
 
 
 def along_row(
-    access: Access, scop: Scop, statement: Statement, direction: tuple[Fraction, ...] | None
+    access: Access,
+    scop: Scop,
+    statement: Statement,
+    direction: tuple[Fraction, ...] | None,
+    written: frozenset[str] | None = None,
 ) -> Fraction | None:
     """Return by how many elements of a row a step along `direction` moves `access`.
 
-    None where the step leaves the row, or where the distance is not constant.
+    None where the step leaves the row, or where the distance is not constant.  A row that data
+    choose stays the same if the loop, which writes the arrays `written`, does not change the data.
     """
-    if direction is None or not access.exact:
+    if direction is None or not (access.exact or _is_settled(access, written)):
         return None
     change = dict(zip(statement.iters, direction, strict=True))
     deltas = []
@@ -118,6 +128,11 @@ def along_row(
 def is_near(moved: Fraction | None) -> bool:
     """Tell whether lanes this far apart along a row are loaded as one vector."""
     return moved is not None and moved.denominator == 1 and 1 <= moved <= MOST_APART
+
+
+def _is_settled(access: Access, written: frozenset[str] | None) -> bool:
+    """Tell whether nothing that the subscripts of `access` read is in `written`."""
+    return written is not None and written.isdisjoint(reads(*access.index))
 
 
 def _moves(atom: Expr, change: dict[str, Fraction]) -> bool:

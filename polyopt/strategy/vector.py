@@ -14,7 +14,7 @@ import islpy as isl
 from polyopt import transforms
 from polyopt.ir.expr import is_function, walk
 from polyopt.ir.loops import LoopKind
-from polyopt.ir.scop import Access, Role, Scop, Statement
+from polyopt.ir.scop import Role, Scop, Statement
 from polyopt.schedule.isl_bridge import coefficients
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import (
@@ -78,7 +78,7 @@ def vector_gain(
     """Return a score for vectorizing the loop, from its contiguous accesses.
 
     An element that data say where it lies is tested and loaded by itself: lanes gain something only
-    by functions of it.
+    by functions of it.  Elements along a row that data choose are contiguous.
     Temporaries whose values live in one iteration of all loops around it, as `nests` says, are
     rows along it: they have no other dimension when loops are made.
     """
@@ -86,25 +86,29 @@ def vector_gain(
     band = find_band(schedule.tree, label)
     members = (*path, *band.members)
     total = 0
-    for name in statements_of(schedule.scop, domain):
-        statement = schedule.scop.statement(name)
+    statements = [schedule.scop.statement(s) for s in statements_of(schedule.scop, domain)]
+    written = frozenset(statement.target.array for statement in statements)
+    for statement in statements:
         direction = directions(members, schedule.scop, statement)[len(path) + position]
         if direction is None or not any(direction):
             continue
         write, *reads = accesses(statement)
-        if not all(read.exact for read in reads) and not _calls(statement):
+        moves = [along_row(a, schedule.scop, statement, direction, written) for a in reads]
+        if not _calls(statement) and any(
+            moved is None and not read.exact for moved, read in zip(moves, reads, strict=True)
+        ):
             return -100
         is_row = [len(nests.get(a.array, ())) == len(path) > 0 for a in (write, *reads)]
         steps = [
-            Stride.CONTIGUOUS if own else stride_of(a, schedule.scop, statement, direction)
+            Stride.CONTIGUOUS if own else stride_of(a, schedule.scop, statement, direction, written)
             for a, own in zip((write, *reads), is_row, strict=True)
         ]
         if Stride.CONTIGUOUS not in steps or steps[0] is Stride.STRIDED:
             return -100
         total += _GAIN[steps[0]]
         total += sum(
-            _GAIN[Stride.CONTIGUOUS] if own else _gain(read, schedule.scop, statement, direction)
-            for read, own in zip(reads, is_row[1:], strict=True)
+            _GAIN[Stride.CONTIGUOUS] if own else _gain(moved)
+            for moved, own in zip(moves, is_row[1:], strict=True)
         )
     return total
 
@@ -114,11 +118,11 @@ def _calls(statement: Statement) -> bool:
     return any(map(is_function, walk(statement.value)))
 
 
-def _gain(read: Access, scop: Scop, statement: Statement, direction: tuple[Fraction, ...]) -> int:
+def _gain(moved: Fraction | None) -> int:
     """Return the score of a read; a row that is read backwards is reversed in a register."""
-    is_backwards = along_row(read, scop, statement, direction) == -1
-    step = Stride.INVARIANT if is_backwards else stride_of(read, scop, statement, direction)
-    return _GAIN[step]
+    if moved in (0, -1):
+        return _GAIN[Stride.INVARIANT]
+    return _GAIN[Stride.CONTIGUOUS if moved == 1 else Stride.STRIDED]
 
 
 def _with_vector(schedule: Schedule, label: str, position: int) -> Schedule | None:
