@@ -72,6 +72,8 @@ class _Place:
     """Iterations that reach a node, over `frame`; unknown numbers are its parameters.
 
     `choices` hold, too: unions about unknown numbers, put in only where an access needs them.
+    `data` are conditions on data, with unknown truth values, that hold; those that have subscripts,
+    too, are put in where the truth values are known.
     """
 
     frame: Frame
@@ -79,6 +81,7 @@ class _Place:
     uppers: tuple[tuple[str, Expr], ...] = ()
     spans: Spans = field(default_factory=dict)
     choices: tuple[Expr, ...] = ()
+    data: tuple[Expr, ...] = ()
 
 
 _Waiting: TypeAlias = tuple[Node, Spans, tuple[Expr, ...]]
@@ -296,6 +299,7 @@ class _Checker:
             try:
                 here = frame.condition(plain)
             except NotAffine:
+                place = replace(place, data=(*place.data, self.unknowns.decided(part)))
                 continue
             if here.n_basic_set() > 1 and self.found_names(plain):
                 place = replace(place, choices=(*place.choices, plain))
@@ -316,11 +320,28 @@ class _Checker:
             rest = tuple(c for c in rest if c not in more)
             names |= self.found_names(*more)
             needed += more
+        needed += self.decided(place, names)
         for expr in needed:
             frame, domain = self.wider(frame, domain, expr)
         for choice in needed[len(exprs) :]:
             domain = domain.intersect(frame.condition(choice))
         return frame, domain
+
+    def decided(self, place: _Place, names: frozenset[str]) -> list[Expr]:
+        """Return the conditions on data and on `names`, if other ones decide the data in them."""
+        truths = {condition: self.found_names(condition) for condition in place.data}
+        truths = {c: own for c, own in truths.items() if own & self.unknowns.truths}
+        known = {
+            c: own for c, own in truths.items() if len(own) == 1 and own <= self.unknowns.truths
+        }
+        told = [
+            condition
+            for condition, own in truths.items()
+            if not names.isdisjoint(own - self.unknowns.truths)
+            and (own & self.unknowns.truths).issubset(frozenset[str]().union(*known.values()))
+        ]
+        about = frozenset[str]().union(*(truths[condition] for condition in told))
+        return [*told, *(condition for condition, own in known.items() if own <= about)]
 
     def wider(self, frame: Frame, domain: isl.Set, expr: Expr) -> tuple[Frame, isl.Set]:
         """Return frame and domain with every name in `expr` known."""

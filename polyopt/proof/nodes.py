@@ -198,9 +198,14 @@ def _ends(node: Node) -> tuple[Expr, ...]:
     match node:
         case If(then=then, otherwise=()) if then and isinstance(then[-1], Fail | Break):
             return (node.condition,)
-        case If(then=then, otherwise=()) if all(map(_ends, then)):
-            ends = (end for inner in then for end in _ends(inner))
-            return tuple(conjunction((node.condition, end)) for end in ends)
+        case If(then=then, otherwise=()):
+            named = {inner.name for inner in then if isinstance(inner, Declare)}
+            ends = [_ends(inner) for inner in then if not isinstance(inner, Declare)]
+            return tuple(
+                conjunction((node.condition, end))
+                for end in (end for own in ends if all(ends) for end in own)
+                if named.isdisjoint(symbols(end))
+            )
         case _:
             return ()
 

@@ -117,6 +117,11 @@ class _Exits:
                 known = known.after(node)
                 node = own_changed(node, lambda expr: simple(expr, known))
                 return map_bodies(node, self.body, Known(), in_order=in_order)
+            case Assign(target=target):  # what it sets is no local with the value before
+                index = tuple(simple(part, known) for part in target.index)
+                return replace(
+                    node, target=replace(target, index=index), value=simple(node.value, known)
+                )
             case _:
                 return own_changed(node, lambda expr: simple(expr, known))
 

@@ -82,7 +82,7 @@ def verdict(*body: Node, array: str = "a", arrays: tuple[Array, ...] = ()) -> Ve
     return next(claim.verdict for claim in claims if claim.subject == array)
 
 
-ZERO = integer(0)
+ZERO, ONE = integer(0), integer(1)
 
 
 def loop(*body: Node, lower: Expr = ZERO, upper: Expr = SIZE, step: int = 1) -> For:
@@ -148,6 +148,21 @@ PROVEN = {
     "choice by data": loop(use(Select(POSITIVE, I, ZERO, I64))),
     "choice by data that a guard tests": loop(
         where(inside(CHOSEN), Assign(K, Cast(element("a", CHOSEN), I64)))
+    ),
+    "exit where data say so": loop(
+        where(POSITIVE, where(negated(inside(K)), FAIL)), where(POSITIVE, use(K))
+    ),
+    "exit by data and subscript": loop(
+        where(both(POSITIVE, negated(inside(K))), FAIL), where(POSITIVE, use(K))
+    ),
+    "exits in a choice": loop(
+        where(
+            POSITIVE,
+            where(below(K, ZERO), FAIL),
+            Declare("w", I64, 1, I),
+            where(negated(below(K, SIZE)), FAIL),
+        ),
+        where(POSITIVE, use(K)),
     ),
     "masked": where(
         below(integer(7), SIZE),
@@ -255,6 +270,36 @@ OPEN = {
             Assign(element("k", integer(0), dtype=I64), integer(0)),
             where(below(element("k", integer(0), dtype=I64), SIZE), use(I)),
         ),
+    ),
+    "exit where data say so, use everywhere": loop(
+        where(POSITIVE, where(negated(inside(K)), FAIL)), use(K)
+    ),
+    "exit where data say so, use elsewhere": loop(
+        where(POSITIVE, where(negated(inside(K)), FAIL)), where(negated(POSITIVE), use(K))
+    ),
+    "exit where data say so that changed": loop(
+        where(POSITIVE, where(negated(inside(K)), FAIL)),
+        Assign(element("a", I), number(1.0)),
+        where(POSITIVE, use(K)),
+    ),
+    "exits in a choice, one too far": loop(
+        where(
+            POSITIVE, where(below(K, ZERO), FAIL), where(negated(below(K, add(SIZE, ONE))), FAIL)
+        ),
+        where(POSITIVE, use(K)),
+    ),
+    "exit in a choice that goes on": loop(
+        where(POSITIVE, where(negated(inside(K)), Assign(element("a", I), number(1.0)))),
+        where(POSITIVE, use(K)),
+    ),
+    "exit in a choice after a change": loop(
+        where(POSITIVE, SET_K, where(negated(inside(K)), FAIL), Assign(K, SIZE)),
+        where(POSITIVE, use(K)),
+    ),
+    "exit by a local of the choice": loop(
+        Declare("w", I64, 1, K),
+        where(POSITIVE, Declare("v", I64, 1, ZERO), where(negated(inside(local("v", I64))), FAIL)),
+        where(POSITIVE, Declare("v", I64, 1, K), use(local("v", I64))),
     ),
     "while": While(below(K, SIZE), (use(element("k", integer(0), dtype=I64)),)),
     "products": loop(use(op(BinaryOp.MUL, I, I))),
