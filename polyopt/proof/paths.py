@@ -11,7 +11,18 @@ from functools import cached_property
 import islpy as isl
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Select, Unary, UnaryOp
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    Const,
+    Expr,
+    Select,
+    Unary,
+    UnaryOp,
+    is_total,
+    opposite,
+)
 from polyopt.ir.loops import CONCURRENT, Body, For, If, Node
 from polyopt.ir.nodes import bodies
 from polyopt.ir.types import DType
@@ -160,6 +171,8 @@ def conjuncts(condition: Expr) -> Iterator[Expr]:
                 yield from conjuncts(Unary(UnaryOp.INVERT, side, DType.BOOL))
         case Unary(op=UnaryOp.INVERT, operand=Unary(op=UnaryOp.INVERT) as inner):
             yield from conjuncts(inner.operand)
+        case Unary(op=UnaryOp.INVERT, operand=Compare() as compared) if is_total(compared):
+            yield opposite(compared)
         case _:
             yield condition
 

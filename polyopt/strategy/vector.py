@@ -161,9 +161,12 @@ def _peel(schedule: Schedule, label: str) -> Schedule | None:
 
 
 def _split(schedule: Schedule, label: str) -> Schedule | None:
-    """Return `schedule` with the band's last loop distributed over its body and vectorized."""
+    """Return `schedule` with the band's last loop distributed over its body and vectorized.
+
+    Values of one array between which data choose stay in one loop: two would test twice.
+    """
     body = find_band(schedule.tree, label).child
-    if not isinstance(body, Sequence):
+    if not isinstance(body, Sequence) or _chooses(schedule, label):
         return None
     order = dependence_order(schedule, label, body)
     if order is None:
@@ -181,6 +184,14 @@ def _split(schedule: Schedule, label: str) -> Schedule | None:
         if vector is not None:
             split, marked = vector, marked or not only_checks(vector, part)
     return split if marked else None
+
+
+def _chooses(schedule: Schedule, label: str) -> bool:
+    """Tell whether data choose which of several statements of a band writes an element."""
+    statements = statements_at(schedule.tree, schedule.scop, label)
+    arrays = [s.target.array for s in statements if s.guard is not None]
+    faults = {array.name for array in schedule.scop.arrays if array.role is Role.FAULT}
+    return any(arrays.count(name) > 1 for name in set(arrays) - faults)
 
 
 def only_checks(schedule: Schedule, label: str) -> bool:

@@ -13,7 +13,16 @@ from collections.abc import Iterator
 from polyopt.dataclass import replace
 from polyopt.emit.passes.subscript_limits import changes_of, names_of
 from polyopt.emit.regions import runs_in_order
-from polyopt.ir.expr import BinaryOp, Expr, Unary, conjunction, operands
+from polyopt.ir.expr import (
+    BinaryOp,
+    Compare,
+    Expr,
+    Unary,
+    conjunction,
+    is_total,
+    operands,
+    opposite,
+)
 from polyopt.ir.loops import Body, Declare, Fail, For, If, LoopFunction, Node
 from polyopt.ir.names import reads, symbols
 from polyopt.ir.nodes import all_nodes, kernels_of, map_bodies, own_expressions
@@ -55,10 +64,17 @@ def _is_other_side(node: If, other: If) -> bool:
         return False
     if not (reads(node.condition) or symbols(node.condition)):
         return False
-    if not isinstance(other.condition, Unary) or other.condition.operand != node.condition:
+    if not _are_opposite(node.condition, other.condition):
         return False
     changed = frozenset().union(*map(changes_of, node.then))
     return changed.isdisjoint(names_of(node.condition)) and not isinstance(node.then[-1], Fail)
+
+
+def _are_opposite(one: Expr, other: Expr) -> bool:
+    """Tell whether just one of two conditions holds."""
+    if isinstance(one, Compare) and is_total(one) and opposite(one) == other:
+        return True
+    return any(isinstance(a, Unary) and a.operand == b for a, b in ((one, other), (other, one)))
 
 
 def _merged(node: If) -> If:

@@ -22,6 +22,7 @@ from polyopt.ir.expr import (
     UnaryOp,
     children,
     integer,
+    opposite,
 )
 from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.showing import show
@@ -157,23 +158,13 @@ def either(left: Expr, right: Expr) -> Expr:
     return Binary(BinaryOp.OR, left, right, DType.BOOL)
 
 
-_OPPOSITE = {
-    CompareOp.LT: CompareOp.GE,
-    CompareOp.GE: CompareOp.LT,
-    CompareOp.GT: CompareOp.LE,
-    CompareOp.LE: CompareOp.GT,
-    CompareOp.EQ: CompareOp.NE,
-    CompareOp.NE: CompareOp.EQ,
-}
-
-
 def negated(condition: Expr) -> Expr:
     """Return the opposite of a BOOL expression; integer comparisons are turned around."""
     match condition:
         case Const(value=value):
             return Const(not value, DType.BOOL)
         case Compare(left=left) if not left.dtype.is_float and not left.dtype.is_complex:
-            return Compare(_OPPOSITE[condition.op], condition.left, condition.right)
+            return opposite(condition)
         case Unary(op=UnaryOp.INVERT, operand=operand):
             return operand
         case _:

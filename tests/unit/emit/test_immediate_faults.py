@@ -207,3 +207,41 @@ def test_loops_that_use_subscripts_as_they_are_are_not_trusted():
     plain = rewrite(reader.value, lambda e: index.left.left if e == index else None)
     assert not used_untested(program, kept, "x")
     assert used_untested(program, (Assign(reader.target, plain, reader.name),), "x")
+
+
+def longest(a, b, t):
+    for i in range(a.shape[0]):
+        for j in range(b.shape[0]):
+            if a[i] == b[j]:
+                t[i + 1, j + 1] = t[i, j] + 1
+            else:
+                t[i + 1, j + 1] = max(t[i, j + 1], t[i + 1, j])
+
+
+def ordered(x, y, out):
+    for i in range(1, x.shape[0]):
+        if x[i] < y[i]:
+            out[i] = out[i - 1] + 1
+        elif x[i] >= y[i]:
+            out[i] = out[i - 1] - 1
+
+
+@pytest.mark.toolchain
+def test_what_happens_otherwise_tests_nothing_again():
+    args = RNG.integers(0, 3, 12), RNG.integers(0, 3, 9), np.zeros((13, 10), np.int64)
+    text = po.kernel(threads=1)(longest).compile(*args).source
+    assert "} else {" in text
+    assert "!= b[" not in text
+    mine, other = np.zeros((13, 10), np.int64), np.zeros((13, 10), np.int64)
+    po.kernel(threads=1)(longest)(*args[:2], mine)
+    longest(*args[:2], other)
+    np.testing.assert_array_equal(mine, other)
+
+
+@pytest.mark.toolchain
+def test_nan_is_neither_below_nor_above():
+    x, y = np.array([0.0, 1.0, np.nan, 3.0, 2.0]), np.array([0.0, 2.0, 1.0, np.nan, 1.0])
+    mine, other = np.zeros(5), np.zeros(5)
+    po.kernel(threads=1)(ordered)(x, y, mine)
+    ordered(x, y, other)
+    np.testing.assert_array_equal(mine, other)
