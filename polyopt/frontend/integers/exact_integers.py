@@ -253,9 +253,12 @@ def _overflow(b: Builder, name: str, operands: tuple[Expr, ...]) -> tuple[Expr, 
     match name:
         case "add":
             total = _op(BinaryOp.ADD, left, right)
-            return total, _is_negative(_and(_xor(left, total), _xor(right, total)))
+            return total, _outside_sum(left, right, total)
         case "subtract":
             total = _op(BinaryOp.SUB, left, right)
+            less = constant(right)
+            if less is not None and less != LEAST:
+                return total, _outside_sum(left, integer(-less), total)
             return total, _is_negative(_and(_xor(left, right), _xor(left, total)))
         case "multiply":
             return _product(left, right)
@@ -299,6 +302,15 @@ def _is_negative(expr: Expr) -> Expr:
 def _outside(expr: Expr, low: int, high: int) -> Expr:
     above: Expr = Compare(CompareOp.GT, expr, integer(high))
     return above if low == LEAST else either(Compare(CompareOp.LT, expr, integer(low)), above)
+
+
+def _outside_sum(left: Expr, right: Expr, total: Expr) -> Expr:
+    """Return where a sum leaves 64 bits; with a constant, one comparison tells."""
+    for expr, far in ((left, constant(right)), (right, constant(left))):
+        if far is not None:
+            end, op = (MOST - far, CompareOp.GT) if far > 0 else (LEAST - far, CompareOp.LT)
+            return Compare(op, expr, integer(end))
+    return _is_negative(_and(_xor(left, total), _xor(right, total)))
 
 
 def _clamped(count: Expr) -> Expr:
