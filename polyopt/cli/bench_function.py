@@ -50,7 +50,7 @@ def write_function(wanted: Wanted, folder: Path, seconds: float | None = None) -
     """
     given = parse_sizes(wanted.sizes)
     prepared = prepare(wanted.target, wanted.types, given)
-    options = make_options(wanted.fp, wanted.threads, None, prepared.target.kernel)
+    options = make_options(prepared.target.kernel, fp=wanted.fp, threads=wanted.threads)
     budget = min((one for one in (seconds, options.budget) if one is not None), default=None)
     source = replace(options, schedule="source", budget=budget)
     chosen = _Chosen(prepared, source, given, wanted.seed)

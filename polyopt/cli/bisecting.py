@@ -216,7 +216,8 @@ def kernel_of(request: Request, target: Any) -> Any:  # noqa: ANN401
     import polyopt
     from polyopt.cli.prepare import make_options
 
-    options = make_options(request.fp, request.threads, request.schedule, target.kernel)
+    given = {"fp": request.fp, "threads": request.threads, "schedule": request.schedule}
+    options = make_options(target.kernel, **given)
     return polyopt.kernel(
         fp=options.fp.value,
         threads=options.threads,

@@ -85,9 +85,6 @@ def explain(
     target: str,
     types: str | None,
     sizes: str | None,
-    threads: int | None,
-    fp: str | None,
-    schedule: str | None,
     as_json: bool,
 ) -> None:
     """Tell whether a kernel is in the cache, and if not, what differs from the kernels that are."""
@@ -96,7 +93,7 @@ def explain(
 
     prepared = prepare(target, types, parse_sizes(sizes))
     function, known = prepared.target.func, prepared.types
-    options = make_options(fp, threads, schedule, prepared.target.kernel)
+    options = make_options(prepared.target.kernel)
     found = as_tuned(function, known, options, {}, lambda own: cache_misses(function, known, own))
     if as_json:
         is_hit = bool(found) and not found[0].differences

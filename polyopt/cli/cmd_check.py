@@ -263,7 +263,7 @@ def _findings(
 def _compiled(prepared: Prepared) -> Iterator[Finding]:
     """Yield the verdicts on the loops that polyopt makes of the function on this machine."""
     started = time.perf_counter()
-    options = make_options(None, None, None, prepared.target.kernel)
+    options = make_options(prepared.target.kernel)
     compilation = compile_prepared(prepared, options)
     program = compilation.written or prepared.program
     certificate = compilation.certificate or certify(program, compilation.loops)

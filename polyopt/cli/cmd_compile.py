@@ -130,9 +130,6 @@ def command(
     macros: tuple[str, ...],
     types: str | None,
     sizes: str | None,
-    threads: int | None,
-    fp: str | None,
-    schedule: str | None,
     package: bool,
     as_json: bool,
 ) -> None:
@@ -149,11 +146,11 @@ def command(
         raise click.UsageError("--package is for functions whose files are written to a directory")
     if target.endswith(".c"):
         flags = [*(f"-I{folder}" for folder in folders), *(f"-D{macro}" for macro in macros)]
-        options = make_options(fp, threads, schedule)
+        options = make_options()
         compile_file(Path(target), output, flags, options, as_json=as_json)
         return
     prepared = prepare(target, types, parse_sizes(sizes))
-    options = make_options(fp, threads, schedule, prepared.target.kernel)
+    options = make_options(prepared.target.kernel)
     compilation = compile_prepared(prepared, options)
     program = compilation.written or prepared.program
     source = compilation.source

@@ -67,9 +67,6 @@ def command(
     measure: bool,
     types: str | None,
     sizes: str | None,
-    threads: int | None,
-    fp: str | None,
-    schedule: str | None,
     as_json: bool,
 ) -> None:
     """Explain what becomes of a function, or what an error code means."""
@@ -82,7 +79,7 @@ def command(
     asked = tuple(map(parse_question, questions))
     given = parse_sizes(sizes)
     prepared = prepare(target, types, given)
-    options = make_options(fp, threads, schedule, prepared.target.kernel)
+    options = make_options(prepared.target.kernel)
     explained = Explained(prepared, compile_prepared(prepared, options), options, given)
     if steps:
         _show_steps(prepared.target.name, explained.compilation.schedules, as_json)

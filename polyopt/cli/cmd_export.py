@@ -15,6 +15,7 @@ from polyopt.cli.console import result, result_json, talk
 from polyopt.cli.prepare import (
     compile_options,
     compile_prepared,
+    is_scheduled,
     json_option,
     make_options,
     parse_sizes,
@@ -40,9 +41,6 @@ def command(
     name: str | None,
     types: str | None,
     sizes: str | None,
-    threads: int | None,
-    fp: str | None,
-    schedule: str | None,
     as_json: bool,
 ) -> None:
     """Write functions as a package of C, with a program that calls them on arrays of files.
@@ -50,12 +48,12 @@ def command(
     The program reads .npz and .npy files, checks them as a call from Python is checked, calls the
     kernels in order and writes the results as .npy files.
     """
-    if len(targets) > 1 and (types is not None or schedule is not None):
+    if len(targets) > 1 and (types is not None or is_scheduled()):
         raise click.UsageError("--types and --schedule are for one function, not for several")
     kernels = []
     for target in targets:
         prepared = prepare(target, types, parse_sizes(sizes))
-        options = make_options(fp, threads, schedule, prepared.target.kernel)
+        options = make_options(prepared.target.kernel)
         compilation = compile_prepared(prepared, options)
         kernels.append((compilation.written or prepared.program, compilation))
     name = name or program_name(kernels[0][0].signature)

@@ -58,26 +58,16 @@ def command(
     seed: int,
     types: str | None,
     sizes: str | None,
-    threads: int | None,
-    fp: str | None,
-    schedule: str | None,
     as_json: bool,
 ) -> None:
     """Compile a function and run it on random or given values."""
-    import polyopt
+    from polyopt.api import Kernel
     from polyopt.frontend.syntax.annotations import by_position
     from polyopt.numerics.results import named_results
 
     loaded, values = target_and_values(target, types, sizes, npz, seed)
-    options = make_options(fp, threads, schedule, loaded.kernel)
-    kernel = polyopt.kernel(
-        fp=options.fp.value,
-        threads=options.threads,
-        schedule=options.schedule,
-        compiler=options.compiler,
-        target=options.target,
-        device=options.device,
-    )(loaded.func)
+    options = make_options(loaded.kernel)
+    kernel = Kernel(loaded.func, options.changed({"tune": None}))
     started = time.perf_counter()
     compiled = kernel.compile(*values)
     run = _Run(loaded.name, values, time.perf_counter() - started)

@@ -50,16 +50,13 @@ def command(
     seed: int,
     types: str | None,
     sizes: str | None,
-    threads: int | None,
-    fp: str | None,
-    schedule: str | None,
     as_json: bool,
 ) -> None:
     """Measure schedules on random or given values, and keep the fastest for later kernels."""
     from polyopt.api import Kernel
 
     loaded, values = target_and_values(target, types, sizes, npz, seed)
-    options = make_options(fp, threads, schedule, loaded.kernel).changed({"tune": None})
+    options = make_options(loaded.kernel).changed({"tune": None})
     kernel = Kernel(loaded.func, options)
     found = kernel.tune(seconds, *values)
     if save is not None:

@@ -37,9 +37,6 @@ def command(
     output: str | None,
     types: str | None,
     sizes: str | None,
-    threads: int | None,
-    fp: str | None,
-    schedule: str | None,
 ) -> None:
     """Write one HTML page: source, loops and code by line, iterations, roofline, times."""
     from polyopt.emit.line_marks import annotated
@@ -49,7 +46,7 @@ def command(
 
     given = parse_sizes(sizes)
     prepared = prepare(target, types, given)
-    options = make_options(fp, threads, schedule, prepared.target.kernel)
+    options = make_options(prepared.target.kernel)
     compilation = compile_prepared(prepared, options)
     function = prepared.target.func
     subject = subject_of(function, compilation, options, given)

@@ -36,10 +36,8 @@ if TYPE_CHECKING:
 
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-_BUDGET = "polyopt.budget"  # where a command's context keeps `--budget`
-_MEMORY = "polyopt.memory"
-_TARGET = "polyopt.target"
-_DEVICE = "polyopt.device"
+_OPTIONS = "polyopt.options"  # where a command's context keeps those of `compile_options`
+_COMPILING = ("fp", "threads", "schedule", "budget", "memory", "device")
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +70,7 @@ def build_program(target: Target, types: tuple[ArgType, ...], sizes: Mapping[str
     """
     from polyopt.targets import seconds_to_compile
 
-    options = make_options(None, None, None, target.kernel)
+    options = make_options(target.kernel)
     found = _built(target, types, sizes, seconds_to_compile(options))
     if not options.fixed_sizes:
         return found
@@ -142,28 +140,26 @@ def _constant(target: Target, name: str, sizes: Mapping[str, int]) -> object:
     )
 
 
-def make_options(
-    fp: str | None, threads: int | None, schedule: str | None, kernel: object = None
-) -> Options:
-    """Return the options of a command line; those not given come from the decorated kernel."""
-    from polyopt.targets import FpMode, Options
+def make_options(kernel: object = None, **given: Any) -> Options:  # noqa: ANN401
+    """Return the options of the command line, and `given`; others are the decorated kernel's."""
+    from polyopt.targets import Options
 
     base = getattr(kernel, "options", None)
     known = base if isinstance(base, Options) else Options()
+    values = {name: v for name, v in {**_asked(), **given}.items() if v is not None}
+    schedule = values.pop("schedule", known.schedule)  # a text, which names no file
+    return replace(known.changed(values), schedule=schedule)
+
+
+def is_scheduled() -> bool:
+    """Tell whether the command line gives a schedule."""
+    return _asked().get("schedule") is not None
+
+
+def _asked() -> dict[str, Any]:
     context = click.get_current_context(silent=True)
-    given = {} if context is None else context.meta
-    budget, language, device = (given.get(name) for name in (_BUDGET, _TARGET, _DEVICE))
-    chosen = replace(
-        known,
-        fp=known.fp if fp is None else FpMode(fp),
-        threads=known.threads if threads is None else threads,
-        schedule=known.schedule if schedule is None else schedule,
-        budget=known.budget if budget is None else budget,
-        target=known.target if language is None else target_named(language) or known.target,
-        device=known.device if device is None else device,
-    )
-    memory = given.get(_MEMORY)
-    return chosen if memory is None else chosen.changed({"memory": memory})
+    found: dict[str, Any] = {} if context is None else context.meta.get(_OPTIONS, {})
+    return found
 
 
 def schedule_text(value: str | None, settings: tuple[str, ...] = ()) -> str | None:
@@ -286,21 +282,7 @@ def _fuse_option(command: _F) -> _F:
     )(cast(_F, read))
 
 
-def _noted(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
-    """Return a callback that keeps an option's value for `make_options`."""
-
-    def note(context: click.Context, option: click.Parameter, value: Any) -> None:  # noqa: ANN401
-        del option
-        context.meta[name] = value
-
-    return note
-
-
-def _size_of(text: str) -> int | str:
-    return int(text) if text.isdecimal() else text
-
-
-def _device_of(text: str) -> int | str:
+def _number_or_text(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
 
 
@@ -334,39 +316,39 @@ class _Language(_Choice):
 
 def compile_options(command: _F) -> _F:
     """`--fuse`, `--schedule`, `--set`, `--fp`, `--threads`, `--target`, `--device`, `--budget`,
-    `--memory`.
+    `--memory`: `make_options` knows them, the command does not get them.
     """
+
+    @functools.wraps(command)
+    def read(*args: Any, language: str | None, **kwargs: Any) -> Any:  # noqa: ANN401
+        given = {name: kwargs.pop(name) for name in _COMPILING}
+        click.get_current_context().meta[_OPTIONS] = {**given, "target": language}
+        return command(*args, **kwargs)
+
+    decorated = cast(_F, read)
     for decorate in (
         click.option(
             "--budget",
             type=Seconds(0.1, 86_400),
             metavar="SECONDS",
-            expose_value=False,
-            callback=_noted(_BUDGET),
             help="What compiling may take; 60 otherwise.",
         ),
         click.option(
             "--memory",
-            type=_size_of,
+            type=_number_or_text,
             metavar="BYTES",
-            expose_value=False,
-            callback=_noted(_MEMORY),
             help="What temporaries may take at once, such as 64MB; sizes are fixed then.",
         ),
         click.option(
             "--target",
             "language",
             type=_Language(list(TARGETS)),
-            expose_value=False,
-            callback=_noted(_TARGET),
             help="Language to emit; c otherwise.",
         ),
         click.option(
             "--device",
-            type=_device_of,
+            type=_number_or_text,
             metavar="NUMBER|NAME",
-            expose_value=False,
-            callback=_noted(_DEVICE),
             help="Device of the target; `emulated` runs and checks CUDA without one.",
         ),
         click.option("--threads", type=click.IntRange(min=1), help="Threads; all cores otherwise."),
@@ -378,8 +360,8 @@ def compile_options(command: _F) -> _F:
         schedule_options,
         _fuse_option,
     ):
-        command = decorate(command)
-    return command
+        decorated = decorate(decorated)
+    return decorated
 
 
 _DTYPES = {d.short_name: d for d in DType} | {d.value: d for d in DType}
