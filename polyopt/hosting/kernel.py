@@ -368,7 +368,7 @@ class Memory:
         self.give_back(array.name)
         extents = tuple(max(0, extent) for extent in shape)
         buffer = self.provider.alloc(prod(extents) * array.dtype.size)
-        dense = tuple(s // array.dtype.size for s in dense_strides(extents, array.dtype))
+        dense = dense_strides(extents, 1)
         mirror = Mirror(self.provider, buffer, array.dtype, extents, dense)
         self.mirrors[array.name] = mirror
         if array.role is Role.FAULT:

@@ -57,7 +57,7 @@ class DeviceArray:
         return self.nbytes == 0 or all(
             stride == dense
             for extent, stride, dense in zip(
-                self.shape, self.strides, dense_strides(self.shape, self.dtype), strict=True
+                self.shape, self.strides, dense_strides(self.shape, self.dtype.size), strict=True
             )
             if extent != 1
         )
@@ -113,13 +113,12 @@ class DeviceArray:
         return array
 
 
-def dense_strides(shape: tuple[int, ...], dtype: DType) -> tuple[int, ...]:
-    """Return the strides in bytes of an array in C order."""
+def dense_strides(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+    """Return the strides of an array in C order whose elements have a size: in bytes, or 1."""
     strides: list[int] = []
-    step = dtype.size
     for extent in reversed(shape):
-        strides.append(step)
-        step *= max(1, extent)
+        strides.append(size)
+        size *= max(1, extent)
     return tuple(reversed(strides))
 
 
@@ -196,7 +195,7 @@ def _from_interface(name: str, value: object, facts: dict[str, Any]) -> DeviceAr
     shape = tuple(int(extent) for extent in facts["shape"])
     pointer, read_only = facts["data"]
     given = facts.get("strides")
-    strides = dense_strides(shape, dtype) if given is None else tuple(int(s) for s in given)
+    strides = dense_strides(shape, dtype.size) if given is None else tuple(int(s) for s in given)
     return DeviceArray(
         int(pointer or 0),
         shape,
@@ -230,7 +229,7 @@ def new_array(
     return DeviceArray(
         buffer.handle if has_address else _PLACES.take(buffer.nbytes),
         shape,
-        dense_strides(shape, dtype),
+        dense_strides(shape, dtype.size),
         dtype,
         0,
         writable=True,
@@ -338,7 +337,7 @@ def take(capsule: object) -> Tensor | None:
     if found.strides:
         strides = tuple(found.strides[d] * size for d in range(found.ndim))
     else:
-        strides = _dense(shape, size)
+        strides = dense_strides(shape, size)
     pointer = (found.data or 0) + found.byte_offset
     return Tensor(pointer, shape, strides, dtype, found.device_type, found.device_id)
 
@@ -353,14 +352,6 @@ def _dtype(code: int, size: int) -> DType | None:
         return DType(np.dtype("?" if kind is Kind.BOOL else f"{kind.value}{size}").name)
     except (TypeError, ValueError):
         return None
-
-
-def _dense(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
-    strides: list[int] = []
-    for extent in reversed(shape):
-        strides.append(size)
-        size *= max(1, extent)
-    return tuple(reversed(strides))
 
 
 class _Given:
