@@ -33,11 +33,6 @@ class Nest:
     body: tuple[Nest, ...]
     position: int
 
-    @property
-    def is_loop(self) -> bool:
-        """Whether it is a loop."""
-        return bool(self.body)
-
 
 @dataclass(frozen=True, slots=True)
 class Phase:

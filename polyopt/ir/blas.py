@@ -36,11 +36,6 @@ class LibraryProduct:
     left: Load
     right: Load
 
-    @property
-    def routine(self) -> str:
-        """BLAS's name of the operation, without the letter of the type."""
-        return "gemv" if self.columns is None else "gemm"
-
 
 @dataclass(frozen=True, slots=True)
 class ProductNest:
