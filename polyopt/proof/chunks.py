@@ -33,17 +33,14 @@ from polyopt.ir.names import has_iterator
 from polyopt.ir.nodes import all_nodes, bodies, map_bodies, own_expressions, with_bodies
 from polyopt.ir.types import DType
 from polyopt.proof.affine import NotAffine
-from polyopt.proof.paths import Path, conjuncts
+from polyopt.proof.paths import Path, conjuncts, map_paths
 
 
 def without_chunks(body: Body, path: Path) -> Body:
     """Return `body`, reached by `path`, with chunks merged."""
     found: list[Node] = []
     for node in body:
-        inner = tuple(
-            without_chunks(part, path.into(node, n)) for n, part in enumerate(bodies(node))
-        )
-        node = with_bodies(node, inner)
+        node = map_paths(node, path, without_chunks)
         if isinstance(node, For) and node.kind in CONCURRENT:
             found += _merged(node, path) or (node,)
         else:

@@ -7,8 +7,6 @@ Refuses (`Unproven`, `NotAffine`): data-dependent elements in other storage.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import islpy as isl
 
 from polyopt.dataclass import dataclass, field
@@ -16,7 +14,6 @@ from polyopt.ir.expr import (
     BinaryOp,
     Const,
     Expr,
-    Iter,
     Load,
     Symbol,
     Unary,
@@ -39,7 +36,7 @@ from polyopt.proof.events import (
     may_leave,
 )
 from polyopt.proof.paths import Holds, Path
-from polyopt.proof.reading import Piece, Run, RunTree
+from polyopt.proof.reading import Run, RunTree, runs_with_times
 from polyopt.proof.sharing import Use
 from polyopt.proof.source import SourcePart
 from polyopt.proof.values import Match
@@ -83,7 +80,7 @@ class LoopReader:
         self.sums = sums
         self.watched = watched
         self.places = Copies(part, nest)
-        self.times = dict(_runs_with_times(nest.body, ()))
+        self.times = dict(runs_with_times(nest.body))
         self.found = LoopEvents(part)
         self.tested = _tested(nest.runs(), self.times)
         self.length = max((len(time) for time in self.times.values()), default=1)
@@ -284,17 +281,6 @@ JOINING = (
     BinaryOp.OR,
     BinaryOp.XOR,
 )
-
-
-def _runs_with_times(body: tuple[Piece, ...], above: Time) -> Iterator[tuple[Run, Time]]:
-    """Yield every run with its time; even numbers are left for events just before a piece."""
-    for position, piece in enumerate(body):
-        here = (*above, integer(2 * position + 1))
-        match piece:
-            case Run():
-                yield piece, here
-            case _:
-                yield from _runs_with_times(piece.body, (*here, Iter(piece.loop.iter)))
 
 
 def _tested(runs: tuple[Run, ...], times: dict[Run, Time]) -> dict[int, tuple[Time, ...]]:

@@ -29,9 +29,9 @@ from polyopt.ir.loops import (
     Node,
     SetLocal,
 )
-from polyopt.ir.nodes import all_nodes, bodies, changed, map_inner, own_expressions, with_bodies
+from polyopt.ir.nodes import all_nodes, changed, map_inner, own_expressions
 from polyopt.ir.scop import Statement
-from polyopt.proof.paths import Path, with_paths
+from polyopt.proof.paths import Path, map_paths, with_paths
 
 
 def without_partial_results(
@@ -86,13 +86,7 @@ class _Undoing:
                         found[first] = whole
                         found[last] = _without(found[last], join.loop)
                         break
-        return tuple(
-            with_bodies(
-                node,
-                tuple(self.body(part, path.into(node, n)) for n, part in enumerate(bodies(node))),
-            )
-            for node in found
-        )
+        return tuple(map_paths(node, path, self.body) for node in found)
 
     def whole(self, nodes: list[Node], path: Path, join: _Join) -> Node | None:
         """Return the first node with its updates in the sum, None if it updates no partial results.

@@ -5,7 +5,7 @@ In: nodes from the outermost inwards.  Out: isl sets over their iterators.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
 import islpy as isl
@@ -24,7 +24,7 @@ from polyopt.ir.expr import (
     opposite,
 )
 from polyopt.ir.loops import CONCURRENT, Body, For, If, Node
-from polyopt.ir.nodes import bodies
+from polyopt.ir.nodes import bodies, with_bodies
 from polyopt.ir.types import DType
 from polyopt.proof.affine import Frame, NotAffine
 
@@ -175,6 +175,12 @@ def conjuncts(condition: Expr) -> Iterator[Expr]:
             yield opposite(compared)
         case _:
             yield condition
+
+
+def map_paths(node: Node, path: Path, change: Callable[[Body, Path], Body]) -> Node:
+    """Return `node`, reached by `path`, with each body replaced by `change(body, its path)`."""
+    parts = (change(part, path.into(node, n)) for n, part in enumerate(bodies(node)))
+    return with_bodies(node, tuple(parts))
 
 
 def with_paths(body: Body, path: Path) -> Iterator[tuple[Node, Path]]:

@@ -15,7 +15,7 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass
 from polyopt.ir.affine import coalesced
-from polyopt.ir.expr import Expr, Load, Symbol, conjunction, walk
+from polyopt.ir.expr import Expr, Iter, Load, Symbol, conjunction, integer, walk
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
@@ -231,3 +231,16 @@ def _used_storage(run: Run) -> set[str]:
     parts = (p for e in (run.target, run.value, *run.path.data) for p in walk(e))
     places = (p for p in parts if isinstance(p, Load | Symbol))
     return {p.array if isinstance(p, Load) else p.name for p in places}
+
+
+def runs_with_times(
+    body: tuple[Piece, ...], above: tuple[Expr, ...] = ()
+) -> Iterator[tuple[Run, tuple[Expr, ...]]]:
+    """Yield every run with its time; even numbers are left for events just before a piece."""
+    for position, piece in enumerate(body):
+        here = (*above, integer(2 * position + 1))
+        match piece:
+            case Run():
+                yield piece, here
+            case _:
+                yield from runs_with_times(piece.body, (*here, Iter(piece.loop.iter)))

@@ -8,6 +8,7 @@ only where nothing in between can write its source; others stay.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import islpy as isl
 
@@ -29,7 +30,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.loops import CONCURRENT, Assign, Body, Declare, For, If, Node, SetLocal
 from polyopt.ir.names import depends_on_data, reads, symbols
-from polyopt.ir.nodes import bodies, changed, map_inner, own_changed, with_bodies
+from polyopt.ir.nodes import bodies, changed, map_inner, own_changed
 from polyopt.proof.nodes import (
     Access,
     is_stable,
@@ -39,7 +40,7 @@ from polyopt.proof.nodes import (
     uses,
     written,
 )
-from polyopt.proof.paths import Path, with_paths
+from polyopt.proof.paths import Path, map_paths, with_paths
 
 
 def without_registers(body: Body, path: Path, keep: frozenset[str]) -> Body:
@@ -47,16 +48,7 @@ def without_registers(body: Body, path: Path, keep: frozenset[str]) -> Body:
 
     The locals in `keep` are not registers: they name sizes computed at run time.
     """
-    body = tuple(
-        with_bodies(
-            node,
-            tuple(
-                without_registers(part, path.into(node, n), keep)
-                for n, part in enumerate(bodies(node))
-            ),
-        )
-        for node in body
-    )
+    body = tuple(map_paths(node, path, partial(without_registers, keep=keep)) for node in body)
     set_again = set_locals(body)
     registers = [
         (position, node)

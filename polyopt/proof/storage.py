@@ -15,13 +15,13 @@ from functools import reduce
 import islpy as isl
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.expr import Expr, Iter, integer
+from polyopt.ir.expr import Expr, integer
 from polyopt.ir.scop import AccessKind
 from polyopt.proof.accesses import InstanceAccess, Tagged
 from polyopt.proof.affine import NotAffine
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.coordinates import over_instance
-from polyopt.proof.reading import Piece, Run, RunTree
+from polyopt.proof.reading import RunTree, runs_with_times
 from polyopt.proof.source import SourcePart, producers, producers_in
 
 
@@ -126,7 +126,7 @@ def _times(
 ) -> isl.UnionMap:
     """Return instance -> its time in the loops, for the statements called `names`."""
     placed = {id(tagged.run): tagged for tagged in runs}
-    timed = [(run, time) for run, time in _timed(nest.body, ()) if run.statement in names]
+    timed = [(run, time) for run, time in runs_with_times(nest.body) if run.statement in names]
     length = max((len(time) for _, time in timed), default=1)
     result = isl.UnionMap.empty(part.scop.context.get_space())
     for run, time in timed:
@@ -149,16 +149,3 @@ def _of_instance(tagged: Tagged, time: tuple[Expr, ...]) -> isl.Map | None:
         return tagged.placed.quotients.element("", tuple(v for v in values if v is not None))
     except NotAffine:
         return None
-
-
-def _timed(
-    body: tuple[Piece, ...], above: tuple[Expr, ...]
-) -> Iterator[tuple[Run, tuple[Expr, ...]]]:
-    """Yield every run with its time: places in bodies and iterators, outermost first."""
-    for position, piece in enumerate(body):
-        here = (*above, integer(position))
-        match piece:
-            case Run():
-                yield piece, here
-            case _:
-                yield from _timed(piece.body, (*here, Iter(piece.loop.iter)))

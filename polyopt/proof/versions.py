@@ -46,12 +46,11 @@ from polyopt.ir.loops import (
     Node,
     SetLocal,
 )
-from polyopt.ir.nodes import bodies, with_bodies
 from polyopt.ir.types import DType
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.declarations import renamed_alike
 from polyopt.proof.nodes import is_stable
-from polyopt.proof.paths import Path, conjuncts
+from polyopt.proof.paths import Path, conjuncts, map_paths
 from polyopt.proof.widths import fits
 
 Terms: TypeAlias = tuple[tuple[Expr, int], ...]
@@ -63,10 +62,7 @@ def without_versions(body: Body, path: Path) -> Body:
     """Return `body`, reached by `path`, with such branches undone."""
     found: list[Node] = []
     for node in body:
-        inner = tuple(
-            without_versions(part, path.into(node, n)) for n, part in enumerate(bodies(node))
-        )
-        node = with_bodies(node, inner)
+        node = map_paths(node, path, without_versions)
         if isinstance(node, If) and node.otherwise and _is_version(node, path.into(node, 0)):
             found += node.otherwise
         else:
