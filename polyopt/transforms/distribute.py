@@ -6,7 +6,7 @@ Refuses: a band with one body.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from polyopt import transforms
 from polyopt.dataclass import dataclass, replace
@@ -138,3 +138,19 @@ def _within(inner: Filter, outer: Filter) -> Filter:
 
 def _restricted(member: BandMember, part: Filter) -> BandMember:
     return BandMember(member.schedule.intersect_domain(part.domain), member.name)
+
+
+def taken_apart(tree: Tree, scop: Scop, is_shared: Callable[[frozenset[str]], bool]) -> Sequence:
+    """Return the tree with outermost nests of several parts distributed, those that `is_shared`.
+
+    It gets the names of a nest's statements.  Whether that is legal is checked with the step.
+    """
+    if not isinstance(tree, Sequence):
+        tree = Sequence((Filter(scop.domain, tree),))
+    for part in tree.parts:
+        if isinstance(part.child, Band) and isinstance(part.child.child, Sequence):
+            own = frozenset(part.pieces)
+            if len(own) > 1 and is_shared(own):
+                apart = Distribute(part.child.label).rewrite(tree, scop)
+                return taken_apart(apart, scop, is_shared)
+    return tree

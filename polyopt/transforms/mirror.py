@@ -45,7 +45,7 @@ from polyopt.schedule.tree import (
     fresh_label,
     with_children,
 )
-from polyopt.transforms.distribute import Distribute
+from polyopt.transforms.distribute import taken_apart
 from polyopt.transforms.tile import checked_sizes
 from polyopt.transforms.written import Written
 
@@ -167,7 +167,7 @@ class Mirror(DataStep, Written):
         if not known:
             raise ScheduleError("PO0303", f"{self}: there is no statement {self.statement}")
         found = find_symmetry(scop, known[0])
-        tree = _apart(tree, scop, self.statement)
+        tree = taken_apart(tree, scop, lambda own: self.statement in own)
         place = -1 if found is None else _place(tree, self.statement)
         if found is None or place < 0:
             raise ScheduleError(
@@ -193,20 +193,6 @@ class Mirror(DataStep, Written):
         placed = Sequence(tuple(part for part in parts if isinstance(part, Filter)))
         verified = frozenset({found.sums.target.array})
         return RewrittenProgram(made, placed, copies=frozenset({copy.name}), verified=verified)
-
-
-def _apart(tree: Tree, scop: Scop, name: str) -> Tree:
-    """Return the tree with nests distributed that a statement shares with others.
-
-    Whether that is legal is checked with the step.
-    """
-    if not isinstance(tree, Sequence):
-        tree = Sequence((Filter(scop.domain, tree),))
-    for part in tree.parts:
-        is_shared = name in part.pieces and len(part.pieces) > 1
-        if is_shared and isinstance(part.child, Band) and isinstance(part.child.child, Sequence):
-            return _apart(Distribute(part.child.label).rewrite(tree, scop), scop, name)
-    return tree
 
 
 def _place(tree: Tree, name: str) -> int:

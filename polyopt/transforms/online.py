@@ -27,7 +27,7 @@ law that it computes what the source does (`proof/rescaling.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 import islpy as isl
@@ -38,7 +38,6 @@ from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced, pw_aff, set_space
 from polyopt.ir.expr import Binary, BinaryOp, Call, Const, Expr, Iter, Load, integer, rewrite
 from polyopt.ir.names import fresh_name
-from polyopt.ir.parameters import sets_of
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
 from polyopt.ir.showing import show
 from polyopt.schedule.data_steps import DataStep, RewrittenProgram
@@ -51,7 +50,7 @@ from polyopt.schedule.running_sums import (
 )
 from polyopt.schedule.sizes import Size
 from polyopt.schedule.tree import Band, BandMember, Filter, Leaf, Sequence, Tree, fresh_label
-from polyopt.transforms.distribute import Distribute
+from polyopt.transforms.distribute import taken_apart
 from polyopt.transforms.tile import checked_sizes
 from polyopt.transforms.written import Written
 
@@ -89,10 +88,10 @@ class Online(DataStep, Written):
             )
         names = {s.name for s in group.statements}
         moved = names | {s.name for s in group.carriers}
-        tree = _apart(tree, scop, names, moved)
-        alone = [p for p in tree.parts if _names(p.domain) <= names]
-        after = [p for p in tree.parts if _names(p.domain) <= moved]
-        left = moved - {name for p in after for name in _names(p.domain)}
+        tree = taken_apart(tree, scop, lambda own: not (own.isdisjoint(moved) or own <= names))
+        alone = [p for p in tree.parts if p.pieces.keys() <= names]
+        after = [p for p in tree.parts if p.pieces.keys() <= moved]
+        left = moved - {name for p in after for name in p.pieces}
         if left:
             other = scop.statement(min(left))
             raise ScheduleError(
@@ -106,28 +105,6 @@ class Online(DataStep, Written):
 
 def _may_be_carried(statement: Statement) -> bool:
     return statement.reduction is not None and statement.reduction.carried
-
-
-def _names(domain: isl.UnionSet) -> set[str]:
-    """Return the statements of a domain."""
-    return {str(one.get_tuple_name()) for one in sets_of(domain)}
-
-
-def _apart(tree: Tree, scop: Scop, names: Set[str], moved: Set[str]) -> Sequence:
-    """Return the tree with nests distributed that some of the statements share with others.
-
-    `names` go to the nest of the step; a nest of those and others, or of the rest of `moved` and
-    others, is distributed.  Whether that is legal is checked with the step.
-    """
-    if not isinstance(tree, Sequence):
-        tree = Sequence((Filter(scop.domain, tree),))
-    for part in tree.parts:
-        own = _names(part.domain)
-        is_shared = not own.isdisjoint(moved) and not own <= names and len(own) > 1
-        if is_shared and isinstance(part.child, Band) and isinstance(part.child.child, Sequence):
-            apart = Distribute(part.child.label).rewrite(tree, scop)
-            return _apart(apart, scop, names, moved)
-    return tree
 
 
 class _Nest:
@@ -370,7 +347,7 @@ class _Nest:
         again: list[Filter] = []  # exponentials that others read are computed after the sums, too
         for position, part in enumerate(tree.parts):
             if part not in alone:
-                found = _names(part.domain)
+                found = set(part.pieces)
                 is_again = found == {s.name for s in (self.group.exponential,) if s is not None}
                 if not is_again and position < place:
                     self._check_reader(found)
