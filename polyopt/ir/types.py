@@ -11,6 +11,7 @@ from functools import cache
 
 import numpy as np
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import UsageError
 
 
@@ -70,12 +71,12 @@ class DType(Enum):
     @property
     def short_name(self) -> str:
         """Short name, as in annotations: `f64`."""
-        return _SHORT_NAMES[self]
+        return _FACTS[self].short_name
 
     @property
     def ctype(self) -> str:
         """Name of an element's type in C11 (`stdint.h`, `stdbool.h`, `complex.h`)."""
-        return _CTYPES[self]
+        return _FACTS[self].ctype
 
     @property
     def value_ctype(self) -> str:
@@ -86,6 +87,16 @@ class DType(Enum):
         if self is DType.BOOL:
             return "bool"
         return "float" if self.is_half else self.ctype
+
+    @property
+    def digits(self) -> int:
+        """Binary digits of a number's significand, or of its parts'; 0 for integers."""
+        return _FACTS[self].digits
+
+    @property
+    def smallest(self) -> float:
+        """Distance of the numbers next to zero, or of parts; 0 for integers."""
+        return _FACTS[self].smallest
 
     @property
     def is_integer(self) -> bool:
@@ -115,39 +126,32 @@ class DType(Enum):
         return self.value
 
 
-_SHORT_NAMES = {
-    DType.BOOL: "bool",
-    DType.INT8: "i8",
-    DType.INT16: "i16",
-    DType.INT32: "i32",
-    DType.INT64: "i64",
-    DType.UINT8: "u8",
-    DType.UINT16: "u16",
-    DType.UINT32: "u32",
-    DType.UINT64: "u64",
-    DType.FLOAT16: "f16",
-    DType.BFLOAT16: "bf16",
-    DType.FLOAT32: "f32",
-    DType.FLOAT64: "f64",
-    DType.COMPLEX64: "c64",
-    DType.COMPLEX128: "c128",
-}
-_CTYPES = {
-    DType.BOOL: "uint8_t",
-    DType.INT8: "int8_t",
-    DType.INT16: "int16_t",
-    DType.INT32: "int32_t",
-    DType.INT64: "int64_t",
-    DType.UINT8: "uint8_t",
-    DType.UINT16: "uint16_t",
-    DType.UINT32: "uint32_t",
-    DType.UINT64: "uint64_t",
-    DType.FLOAT16: "uint16_t",
-    DType.BFLOAT16: "uint16_t",
-    DType.FLOAT32: "float",
-    DType.FLOAT64: "double",
-    DType.COMPLEX64: "float complex",
-    DType.COMPLEX128: "double complex",
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """Names of a type, and of a float or complex number's parts: digits, least positive power."""
+
+    short_name: str
+    ctype: str
+    digits: int = 0
+    smallest: float = 0.0
+
+
+_FACTS = {
+    DType.BOOL: _Facts("bool", "uint8_t"),
+    DType.INT8: _Facts("i8", "int8_t"),
+    DType.INT16: _Facts("i16", "int16_t"),
+    DType.INT32: _Facts("i32", "int32_t"),
+    DType.INT64: _Facts("i64", "int64_t"),
+    DType.UINT8: _Facts("u8", "uint8_t"),
+    DType.UINT16: _Facts("u16", "uint16_t"),
+    DType.UINT32: _Facts("u32", "uint32_t"),
+    DType.UINT64: _Facts("u64", "uint64_t"),
+    DType.FLOAT16: _Facts("f16", "uint16_t", 11, 2.0**-24),
+    DType.BFLOAT16: _Facts("bf16", "uint16_t", 8, 2.0**-133),
+    DType.FLOAT32: _Facts("f32", "float", 24, 2.0**-149),
+    DType.FLOAT64: _Facts("f64", "double", 53, 2.0**-1074),
+    DType.COMPLEX64: _Facts("c64", "float complex", 24, 2.0**-149),
+    DType.COMPLEX128: _Facts("c128", "double complex", 53, 2.0**-1074),
 }
 
 

@@ -132,32 +132,7 @@ def size(value: Expr) -> Expr:
 
 def unit(dtype: DType) -> float:
     """Return the unit roundoff: the largest relative error of one rounding; 0 for integers."""
-    match dtype:
-        case DType.FLOAT16:
-            return 2.0**-11
-        case DType.BFLOAT16:
-            return 2.0**-8
-        case DType.FLOAT32 | DType.COMPLEX64:
-            return 2.0**-24
-        case DType.FLOAT64 | DType.COMPLEX128:
-            return 2.0**-53
-        case _:
-            return 0.0
-
-
-def least(dtype: DType) -> float:
-    """Return the distance of the numbers next to zero, an error however small the result is."""
-    match dtype:
-        case DType.FLOAT16:
-            return 2.0**-24
-        case DType.BFLOAT16:
-            return 2.0**-133
-        case DType.FLOAT32 | DType.COMPLEX64:
-            return 2.0**-149
-        case DType.FLOAT64 | DType.COMPLEX128:
-            return 2.0**-1074
-        case _:
-            return 0.0
+    return 2.0**-dtype.digits if dtype.digits else 0.0
 
 
 def largest(dtype: DType) -> float:
@@ -172,4 +147,4 @@ def roundings(value: Expr, dtype: DType, count: float) -> Expr:
     """Return a bound on `count` roundings to `dtype` of results as large as `value`."""
     if unit(dtype) == 0.0:
         return ZERO
-    return plus(times(number(count * unit(dtype)), size(value)), number(count * least(dtype)))
+    return plus(times(number(count * unit(dtype)), size(value)), number(count * dtype.smallest))

@@ -262,24 +262,13 @@ def _number_hint(name: str, dtype: DType, value: object) -> str:
     return f"convert it: `{dtype.spelled}({name})`"
 
 
-_DIGITS = {
-    DType.FLOAT16: 11,
-    DType.BFLOAT16: 8,
-    DType.FLOAT32: 24,
-    DType.FLOAT64: 53,
-    DType.COMPLEX64: 24,
-    DType.COMPLEX128: 53,
-}
-"""How many binary digits of an integer a type has."""
-
-
 def _takes(dtype: DType, value: object) -> bool:
     """Tell whether `dtype` holds `value` without loss; Python's floats fit every float type."""
     if isinstance(value, bool | np.bool_) or dtype is DType.BOOL:
         return dtype is DType.BOOL and isinstance(value, bool | np.bool_)
     if isinstance(value, int | np.integer):
         if not dtype.is_integer:
-            return abs(int(value)) <= 1 << _DIGITS[dtype]
+            return abs(int(value)) <= 1 << dtype.digits
         low, high = integer_range(dtype)
         return low <= int(value) <= high
     if type(value) is float:

@@ -40,7 +40,6 @@ from polyopt.frontend.values.promote import (
     is_rounded,
     joined,
     loop_dtypes,
-    real_dtype,
     unrounded,
 )
 from polyopt.frontend.values.values import Number, Operandish, Sides, Tensor, Value
@@ -103,11 +102,7 @@ def _range(dtype: DType) -> tuple[int, int]:
     if dtype.is_integer:
         info = np.iinfo(dtype.value)
         return int(info.min), int(info.max)
-    digits = _DIGITS[real_dtype(dtype)]
-    return -(2**digits), 2**digits
-
-
-_DIGITS = {DType.FLOAT16: 11, DType.BFLOAT16: 8, DType.FLOAT32: 24, DType.FLOAT64: 53}
+    return -(2**dtype.digits), 2**dtype.digits
 
 
 def kept_apart(b: Builder, value: Number, name: str) -> Number:
