@@ -26,6 +26,7 @@ from polyopt.ir.expr import (
     sub,
     walk,
 )
+from polyopt.ir.integers import OPPOSITE
 from polyopt.ir.linear import Linear, from_linear, linear
 from polyopt.ir.loops import Body, DeclareArray, For, If, Space
 from polyopt.ir.names import has_iterator, iterators
@@ -200,19 +201,12 @@ def _facts(condition: Expr) -> Iterator[Linear]:
 
 def _opposite(condition: Expr) -> Iterator[Linear]:
     """Yield what is at least zero where a condition does not hold."""
-    inverse = {
-        CompareOp.GE: CompareOp.LT,
-        CompareOp.GT: CompareOp.LE,
-        CompareOp.LE: CompareOp.GT,
-        CompareOp.LT: CompareOp.GE,
-        CompareOp.NE: CompareOp.EQ,
-    }
     match condition:
         case Binary(op=BinaryOp.OR):
             yield from _opposite(condition.left)
             yield from _opposite(condition.right)
-        case Compare(op=op) if op in inverse:
-            yield from _facts(replace(condition, op=inverse[op]))
+        case Compare(op=op) if op is not CompareOp.EQ:
+            yield from _facts(replace(condition, op=OPPOSITE[op]))
         case _:
             pass
 

@@ -25,7 +25,6 @@ from polyopt.ir.expr import (
     Call,
     Cast,
     Compare,
-    CompareOp,
     Const,
     Expr,
     Iter,
@@ -38,6 +37,7 @@ from polyopt.ir.expr import (
     UnaryOp,
     VectorLoad,
 )
+from polyopt.ir.integers import COMPARISONS
 from polyopt.ir.showing import show
 from polyopt.ir.types import DType, Kind
 from polyopt.never import assert_never
@@ -87,7 +87,7 @@ def compile_expr(expr: Expr) -> Thunk:  # noqa: C901  one case per node
             return lambda frame: binary(left(frame), right(frame))
         case Compare():
             left, right = compile_expr(expr.left), compile_expr(expr.right)
-            compare = _COMPARE[expr.op]
+            compare = COMPARISONS[expr.op]
             return lambda frame: compare(left(frame), right(frame))
         case Call():
             return _call(expr)
@@ -211,14 +211,6 @@ _UNARY: dict[UnaryOp, Callable[[Value], Value]] = {
     UnaryOp.NEG: operator.neg,
     UnaryOp.INVERT: operator.invert,
     UnaryOp.ABS: np.abs,
-}
-_COMPARE: dict[CompareOp, Callable[[Value, Value], Value]] = {
-    CompareOp.LT: operator.lt,
-    CompareOp.LE: operator.le,
-    CompareOp.GT: operator.gt,
-    CompareOp.GE: operator.ge,
-    CompareOp.EQ: operator.eq,
-    CompareOp.NE: operator.ne,
 }
 _BINARY: dict[BinaryOp, Callable[[Value, Value], Value]] = {
     BinaryOp.ADD: operator.add,

@@ -413,28 +413,6 @@ def operands(expr: Expr, op: BinaryOp) -> tuple[Expr, ...]:
     return (expr,)
 
 
-_OPPOSITE = {
-    CompareOp.LT: CompareOp.GE,
-    CompareOp.GE: CompareOp.LT,
-    CompareOp.GT: CompareOp.LE,
-    CompareOp.LE: CompareOp.GT,
-    CompareOp.EQ: CompareOp.NE,
-    CompareOp.NE: CompareOp.EQ,
-}
-
-
-def opposite(condition: Compare) -> Compare:
-    """Return a comparison turned around: its opposite if it `is_total`."""
-    return Compare(_OPPOSITE[condition.op], condition.left, condition.right)
-
-
-def is_total(condition: Compare) -> bool:
-    """Tell whether a comparison or its opposite holds, whatever the numbers: NaN is in no order."""
-    dtype = condition.left.dtype
-    is_equality = condition.op in (CompareOp.EQ, CompareOp.NE)
-    return is_equality or not (dtype.is_float or dtype.is_complex)
-
-
 def conjunction(conditions: Iterable[Expr]) -> Expr:
     """Return all of the conditions, one at least, as one."""
     return reduce(lambda left, right: Binary(BinaryOp.AND, left, right, DType.BOOL), conditions)

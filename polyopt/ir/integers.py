@@ -1,8 +1,10 @@
-"""Exact values of integer expressions and conditions, for numbers given by name."""
+"""Exact values of integer expressions and conditions, for numbers given by name; comparisons."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from polyopt.ir.expr import (
     Binary,
@@ -40,7 +42,7 @@ def evaluate(expr: Expr, env: Mapping[str, int]) -> int:
             return _INTEGER_OPS[expr.op](left, right)
         case Compare():
             left, right = evaluate(expr.left, env), evaluate(expr.right, env)
-            return int(_COMPARE_OPS[expr.op](left, right))
+            return int(COMPARISONS[expr.op](left, right))
         case Select():
             chosen = expr.then if evaluate(expr.condition, env) else expr.otherwise
             return evaluate(chosen, env)
@@ -49,24 +51,57 @@ def evaluate(expr: Expr, env: Mapping[str, int]) -> int:
 
 
 _INTEGER_OPS: dict[BinaryOp, Callable[[int, int], int]] = {
-    BinaryOp.ADD: lambda a, b: a + b,
-    BinaryOp.SUB: lambda a, b: a - b,
-    BinaryOp.MUL: lambda a, b: a * b,
-    BinaryOp.FLOORDIV: lambda a, b: a // b,
-    BinaryOp.MOD: lambda a, b: a % b,
+    BinaryOp.ADD: operator.add,
+    BinaryOp.SUB: operator.sub,
+    BinaryOp.MUL: operator.mul,
+    BinaryOp.FLOORDIV: operator.floordiv,
+    BinaryOp.MOD: operator.mod,
     BinaryOp.MIN: min,
     BinaryOp.MAX: max,
-    BinaryOp.AND: lambda a, b: a & b,
-    BinaryOp.OR: lambda a, b: a | b,
-    BinaryOp.XOR: lambda a, b: a ^ b,
+    BinaryOp.AND: operator.and_,
+    BinaryOp.OR: operator.or_,
+    BinaryOp.XOR: operator.xor,
 }
 
 
-_COMPARE_OPS: dict[CompareOp, Callable[[int, int], bool]] = {
-    CompareOp.LT: lambda a, b: a < b,
-    CompareOp.LE: lambda a, b: a <= b,
-    CompareOp.GT: lambda a, b: a > b,
-    CompareOp.GE: lambda a, b: a >= b,
-    CompareOp.EQ: lambda a, b: a == b,
-    CompareOp.NE: lambda a, b: a != b,
+COMPARISONS: dict[CompareOp, Callable[[Any, Any], Any]] = {
+    CompareOp.LT: operator.lt,
+    CompareOp.LE: operator.le,
+    CompareOp.GT: operator.gt,
+    CompareOp.GE: operator.ge,
+    CompareOp.EQ: operator.eq,
+    CompareOp.NE: operator.ne,
 }
+"""What compares two values."""
+
+OPPOSITE = {
+    CompareOp.LT: CompareOp.GE,
+    CompareOp.LE: CompareOp.GT,
+    CompareOp.GT: CompareOp.LE,
+    CompareOp.GE: CompareOp.LT,
+    CompareOp.EQ: CompareOp.NE,
+    CompareOp.NE: CompareOp.EQ,
+}
+"""The comparison of integers that holds where one does not."""
+
+MIRRORED = {
+    CompareOp.LT: CompareOp.GT,
+    CompareOp.LE: CompareOp.GE,
+    CompareOp.GT: CompareOp.LT,
+    CompareOp.GE: CompareOp.LE,
+    CompareOp.EQ: CompareOp.EQ,
+    CompareOp.NE: CompareOp.NE,
+}
+"""The comparison with its sides exchanged."""
+
+
+def opposite(condition: Compare) -> Compare:
+    """Return a comparison turned around: its opposite if it `is_total`."""
+    return Compare(OPPOSITE[condition.op], condition.left, condition.right)
+
+
+def is_total(condition: Compare) -> bool:
+    """Tell whether a comparison or its opposite holds, whatever the numbers: NaN is in no order."""
+    dtype = condition.left.dtype
+    is_equality = condition.op in (CompareOp.EQ, CompareOp.NE)
+    return is_equality or not (dtype.is_float or dtype.is_complex)

@@ -12,7 +12,6 @@ from polyopt.ir.expr import (
     Binary,
     BinaryOp,
     Compare,
-    CompareOp,
     Const,
     Expr,
     Iter,
@@ -21,8 +20,8 @@ from polyopt.ir.expr import (
     Unary,
     UnaryOp,
 )
+from polyopt.ir.integers import COMPARISONS
 from polyopt.model.amount import ONE, ZERO, Amount, amount
-from polyopt.never import assert_never
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,24 +116,6 @@ def holds(condition: Expr, ranges: Ranges) -> bool | None:
             left, right = (range_of(side, ranges) for side in (condition.left, condition.right))
             if left is None or right is None:
                 return None
-            return _compare(condition.op, left.middle.value, right.middle.value)
+            return bool(COMPARISONS[condition.op](left.middle.value, right.middle.value))
         case _:
             return None
-
-
-def _compare(op: CompareOp, left: float, right: float) -> bool:
-    match op:
-        case CompareOp.LT:
-            return left < right
-        case CompareOp.LE:
-            return left <= right
-        case CompareOp.GT:
-            return left > right
-        case CompareOp.GE:
-            return left >= right
-        case CompareOp.EQ:
-            return left == right
-        case CompareOp.NE:
-            return left != right
-        case _:
-            assert_never(op)

@@ -28,6 +28,7 @@ from polyopt.ir.expr import (
     Unary,
     UnaryOp,
 )
+from polyopt.ir.integers import MIRRORED
 from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 
@@ -223,7 +224,7 @@ class Frame:
         """
         terms = [*_terms(expr.left, 1), *_terms(expr.right, -1)]
         quotients = [(sign, term) for sign, term in terms if _is_quotient(term)]
-        if len(quotients) != 1 or expr.op not in _FLIPPED:
+        if len(quotients) != 1 or expr.op in _EQUALITIES:
             return None
         ((sign, quotient),) = quotients
         assert isinstance(quotient, Binary)
@@ -239,7 +240,7 @@ class Frame:
             return None
         op = expr.op
         if sign < 0:
-            op, rest = _FLIPPED[op], rest.neg()
+            op, rest = MIRRORED[op], rest.neg()
         # floor(dividend / by) + rest `op` 0
         if op in (CompareOp.GT, CompareOp.LE):
             rest = rest.sub(self.constant(1))
@@ -254,7 +255,7 @@ class Frame:
         No minimum is less than a maximum if no operand of one is less than an operand of the other;
         sums, quotients and multiples of them are minima and maxima of sums, quotients, multiples.
         """
-        if expr.op not in _FLIPPED:
+        if expr.op in _EQUALITIES:
             return None
         is_above = expr.op in (CompareOp.GE, CompareOp.GT)
         left = _operands_of(expr.left, not is_above)
@@ -362,12 +363,7 @@ def _is_quotient(expr: Expr) -> bool:
             return False
 
 
-_FLIPPED = {
-    CompareOp.GE: CompareOp.LE,
-    CompareOp.LE: CompareOp.GE,
-    CompareOp.GT: CompareOp.LT,
-    CompareOp.LT: CompareOp.GT,
-}
+_EQUALITIES = (CompareOp.EQ, CompareOp.NE)
 _PW_BINARY: dict[BinaryOp, Callable[[isl.PwAff, isl.PwAff], isl.PwAff]] = {
     BinaryOp.MIN: lambda a, b: a.min(b),
     BinaryOp.MAX: lambda a, b: a.max(b),

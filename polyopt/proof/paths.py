@@ -20,9 +20,8 @@ from polyopt.ir.expr import (
     Select,
     Unary,
     UnaryOp,
-    is_total,
-    opposite,
 )
+from polyopt.ir.integers import is_total, opposite
 from polyopt.ir.loops import CONCURRENT, Body, For, If, Node
 from polyopt.ir.nodes import bodies, with_bodies
 from polyopt.ir.types import DType

@@ -23,6 +23,7 @@ from polyopt.ir.expr import (
     UnaryOp,
 )
 from polyopt.ir.extremum import chosen
+from polyopt.ir.integers import OPPOSITE
 from polyopt.ir.names import iterators, reads
 from polyopt.ir.program import Part, Parts, Program, Repeat
 from polyopt.ir.scan import COMBINING, NoScan, parted
@@ -109,7 +110,8 @@ def accumulation(statement: Statement) -> tuple[BinaryOp, Form] | None:
             if other == target:
                 return _extremum(test, then, target, Form.CHOICE)
             if then == target:
-                return _extremum(_opposite(test), other, target, Form.CHOICE)
+                opposite = replace(test, op=OPPOSITE[test.op])
+                return _extremum(opposite, other, target, Form.CHOICE)
         case _:
             pass
     return None
@@ -131,16 +133,6 @@ def _extremum(test: Compare, fresh: Expr, target: Load, form: Form) -> tuple[Bin
     if greater == target and smaller == fresh:
         return BinaryOp.MIN, form
     return None
-
-
-_OPPOSITE = {
-    CompareOp.GT: CompareOp.LE, CompareOp.LE: CompareOp.GT,
-    CompareOp.LT: CompareOp.GE, CompareOp.GE: CompareOp.LT,
-}  # fmt: skip
-
-
-def _opposite(test: Compare) -> Compare:
-    return replace(test, op=_OPPOSITE.get(test.op, test.op))
 
 
 def _guarded(scop: Scop, statement: Statement) -> Iterator[FoundReduction]:

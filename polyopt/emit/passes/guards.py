@@ -29,6 +29,7 @@ from polyopt.ir.expr import (
     sub,
     walk,
 )
+from polyopt.ir.integers import MIRRORED
 from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.loops import Assign, Body, Declare, For, If, LoopFunction, LoopKind, Node, SetLocal
 from polyopt.ir.names import depends_on_data, has_iterator
@@ -228,7 +229,7 @@ def bounds_where(condition: Expr, loop: For) -> Bounds | None:
         return None
     # factor * iter + rest op 0, that is iter op' limit
     limit = normalize(from_linear(Linear(-factor * rest.constant, _scaled(rest, -factor))))
-    op = condition.op if factor > 0 else _MIRRORED[condition.op]
+    op = condition.op if factor > 0 else MIRRORED[condition.op]
     above, below = _LIMITS.get(op, (None, None))
     if above is None and below is None:
         return None
@@ -250,14 +251,6 @@ def _joined_bound(op: BinaryOp, left: Expr, right: Expr) -> Expr:
     return left if left == right else Binary(op, left, right, DType.INT64)
 
 
-_MIRRORED = {
-    CompareOp.LT: CompareOp.GT,
-    CompareOp.LE: CompareOp.GE,
-    CompareOp.GT: CompareOp.LT,
-    CompareOp.GE: CompareOp.LE,
-    CompareOp.EQ: CompareOp.EQ,
-    CompareOp.NE: CompareOp.NE,
-}
 _LIMITS: dict[CompareOp, tuple[int | None, int | None]] = {
     # iter >= limit + first, iter < limit + second
     CompareOp.LT: (None, 0),

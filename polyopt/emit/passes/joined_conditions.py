@@ -19,10 +19,9 @@ from polyopt.ir.expr import (
     Expr,
     Unary,
     conjunction,
-    is_total,
     operands,
-    opposite,
 )
+from polyopt.ir.integers import is_total, opposite
 from polyopt.ir.loops import Body, Declare, Fail, For, If, LoopFunction, Node
 from polyopt.ir.names import reads, symbols
 from polyopt.ir.nodes import all_nodes, kernels_of, map_bodies, own_expressions

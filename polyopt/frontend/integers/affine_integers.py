@@ -22,8 +22,8 @@ from polyopt.ir.expr import (
     UnaryOp,
     children,
     integer,
-    opposite,
 )
+from polyopt.ir.integers import COMPARISONS, opposite
 from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.showing import show
 from polyopt.ir.types import DType
@@ -117,17 +117,7 @@ def compare(op: CompareOp, left: Expr, right: Expr) -> Expr:
     gap = constant(minus(left, right))
     if gap is None:
         return Compare(op, left, right)
-    return Const(_HOLDS[op](gap), DType.BOOL)
-
-
-_HOLDS = {
-    CompareOp.LT: lambda gap: gap < 0,
-    CompareOp.LE: lambda gap: gap <= 0,
-    CompareOp.GT: lambda gap: gap > 0,
-    CompareOp.GE: lambda gap: gap >= 0,
-    CompareOp.EQ: lambda gap: gap == 0,
-    CompareOp.NE: lambda gap: gap != 0,
-}
+    return Const(COMPARISONS[op](gap, 0), DType.BOOL)
 
 
 def less(left: Expr, right: Expr) -> Expr:
