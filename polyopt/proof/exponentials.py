@@ -18,6 +18,7 @@ from polyopt.ir.expr import (
     MathFunc,
     Select,
     rewrite,
+    substitute,
     walk,
 )
 from polyopt.ir.extremum import chosen
@@ -51,7 +52,7 @@ def is_other_shift(old: Statement, new: Statement) -> bool:
     arrays = {two[1].array: one[1].array, new.target.array: old.target.array}
 
     def put(expr: Expr) -> Expr:
-        moved = rewrite(expr, lambda e: names.get(e.name) if isinstance(e, Iter) else None)
+        moved = substitute(expr, names)
         return rewrite(moved, lambda e: renamed(e, arrays))
 
     domain = new.domain.set_tuple_name(old.name)

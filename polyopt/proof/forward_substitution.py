@@ -26,6 +26,7 @@ from polyopt.ir.expr import (
     UnaryOp,
     VectorLoad,
     rewrite,
+    substitute,
     walk,
 )
 from polyopt.ir.loops import (
@@ -156,7 +157,7 @@ def _substituted(scope: Body, array: str, function: _Function, own: tuple[str, .
             f"${n}": Load(name, index, dtype)
             for n, (name, dtype) in enumerate(zip(own, function.dtypes, strict=True))
         }
-        return rewrite(function.form, lambda e: cells.get(e.name) if isinstance(e, Iter) else None)
+        return substitute(function.form, cells)
 
     found: list[Node] = []
     for node in scope:

@@ -8,12 +8,11 @@ grows with the square of the number of sizes, used or not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.ir.expr import Expr, Load, Symbol, VectorLoad, walk
 from polyopt.ir.loops import Assign, Body, Declare, For, Node, SetLocal
-from polyopt.ir.names import params_of
+from polyopt.ir.names import params_of, reads, symbols
 from polyopt.ir.nodes import all_nodes, own_expressions
 from polyopt.ir.scop import Scop, Statement
 from polyopt.proof.nodes import own_written
@@ -50,9 +49,11 @@ def groups_of(scop: Scop, body: Body) -> list[tuple[Scop, Body]]:
 def member_of_statement(statement: Statement) -> Member:
     """Return what a statement of the source touches."""
     guard = () if statement.guard is None else (statement.guard,)
-    used = _used_names((statement.value, *guard, *statement.target.index))
+    exprs = (statement.value, *guard, *statement.target.index)
     sets = frozenset((statement.write.array,))
-    return Member(sets, used, frozenset((statement.name,)), statement.sizes)
+    return Member(
+        sets, reads(*exprs) | symbols(*exprs), frozenset((statement.name,)), statement.sizes
+    )
 
 
 def member_of_node(node: Node) -> Member:
@@ -63,7 +64,7 @@ def member_of_node(node: Node) -> Member:
     exprs += [expr for one in named for expr in one.instance]
     return Member(
         frozenset(name for one in inner for name in _set_by(one)),
-        _used_names(exprs),
+        reads(*exprs) | symbols(*exprs),
         frozenset(one.statement for one in named if one.statement),
         params_of(exprs),
     )
@@ -78,13 +79,6 @@ def _set_by(node: Node) -> Iterator[str]:
             yield from (symbol.name for _, symbol in node.reductions)
         case _:
             pass
-
-
-def _used_names(exprs: Iterable[Expr]) -> frozenset[str]:
-    """Return the arrays, locals and scalars in expressions."""
-    parts = [part for expr in exprs for part in walk(expr)]
-    arrays = {part.array for part in parts if isinstance(part, Load | VectorLoad)}
-    return frozenset(arrays | {part.name for part in parts if isinstance(part, Symbol)})
 
 
 def _connected(members: list[Member]) -> list[list[int]]:

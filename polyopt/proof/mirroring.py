@@ -21,7 +21,7 @@ from polyopt.ir.expr import (
     Iter,
     Load,
     children,
-    rewrite,
+    substitute,
     with_children,
 )
 from polyopt.ir.names import reads
@@ -144,11 +144,7 @@ class _Check:
         names = _names(old)
         one, two = names[exchange.row], names[exchange.column]
         own = {one: Iter(two), two: Iter(one)}
-
-        def rule(part: Expr) -> Expr | None:
-            return own.get(part.name) if isinstance(part, Iter) else None
-
-        if not _equal(rewrite(value.right, rule), value.right):
+        if not _equal(substitute(value.right, own), value.right):
             raise Refuted(f"the terms of {old.name} change with the exchange")
         if not all(isinstance(part, Const | Iter) for part in old.order):
             raise Refuted(f"{old.name} may add its terms in another order")

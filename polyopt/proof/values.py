@@ -34,6 +34,7 @@ from polyopt.ir.expr import (
     operands,
     rewrite,
     sub,
+    substitute,
     walk,
     with_children,
 )
@@ -383,7 +384,7 @@ class Matcher:
     def at_instance(self, expr: Expr) -> Expr:
         """Return an expression over the statement's iterators at the run's instance."""
         values = self.values
-        return rewrite(expr, lambda e: values.get(e.name) if isinstance(e, Iter) else None)
+        return substitute(expr, values)
 
 
 def _is_alike_outside(one: Expr, two: Expr) -> bool:

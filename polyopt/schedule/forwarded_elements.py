@@ -13,7 +13,7 @@ import islpy as isl
 
 from polyopt.dataclass import replace
 from polyopt.ir.budget import optional
-from polyopt.ir.expr import Expr, Iter, Load, rewrite
+from polyopt.ir.expr import Expr, Iter, Load, substitute
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.schedule.dataflow import within
@@ -117,6 +117,6 @@ def _with_value(reader: Statement, writer: Statement) -> Statement:
         if not isinstance(part, Load) or part.array != writer.target.array:
             return None
         names = dict(zip(iters, part.index, strict=True))
-        return rewrite(writer.value, lambda e: names.get(e.name) if isinstance(e, Iter) else None)
+        return substitute(writer.value, names)
 
     return reader.rewritten(rule)

@@ -37,6 +37,7 @@ from polyopt.ir.expr import (
     UnaryOp,
     loads,
     rewrite,
+    substitute,
     walk,
 )
 from polyopt.ir.program import Program
@@ -311,7 +312,7 @@ class _Reading:
             return None
         pairs = zip(maker.target.index, part.index, strict=True)
         values = {own.name: given for own, given in pairs if isinstance(own, Iter)}
-        put = rewrite(maker.value, lambda p: values.get(p.name) if isinstance(p, Iter) else None)
+        put = substitute(maker.value, values)
         return rewrite(put, self._resolved) if loads(put) else put
 
 

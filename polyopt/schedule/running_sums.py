@@ -22,7 +22,7 @@ from polyopt.ir.expr import (
     Load,
     MathFunc,
     loads,
-    rewrite,
+    substitute,
     walk,
 )
 from polyopt.ir.extremum import Update, update_by
@@ -263,7 +263,7 @@ class _Search:
         assert element is not None
         for name in iters:
             names = dict(zip((*rows, column), map(Iter, (*own, name)), strict=True))
-            if name not in own and _with(element, names) == left:
+            if name not in own and substitute(element, names) == left:
                 return _Exponential(expr, func, own, name)
         return None
 
@@ -478,7 +478,3 @@ def _unified(one: Load, other: Load) -> dict[str, str] | None:
     if names is None or others is None or one.array != other.array:
         return None
     return dict(zip(names, others, strict=True))
-
-
-def _with(expr: Expr, names: Mapping[str, Expr]) -> Expr:
-    return rewrite(expr, lambda p: names.get(p.name) if isinstance(p, Iter) else None)

@@ -28,6 +28,7 @@ from polyopt.ir.expr import (
     integer,
     mul,
     rewrite,
+    substitute,
 )
 from polyopt.ir.names import fresh_name, reads
 from polyopt.ir.scop import Scop, Statement
@@ -83,7 +84,7 @@ def find_symmetry(scop: Scop, statement: Statement) -> Symmetry | None:
     start = _start(scop, statement)
     for row, column in combinations(range(len(names)), 2):
         own = {names[row]: Iter(names[column]), names[column]: Iter(names[row])}
-        if start is None or _ordered(_exchanged(term, own)) != _ordered(term):
+        if start is None or _ordered(substitute(term, own)) != _ordered(term):
             continue
         if all(_is_square(one, row, column) for one in (statement, start)):
             return Symmetry(statement, start, row, column)
@@ -107,10 +108,6 @@ def _start(scop: Scop, statement: Statement) -> Statement | None:
     if start.target.array != statement.target.array or _names(start) is None:
         return None
     return start if len(start.iters) == len(start.target.index) else None
-
-
-def _exchanged(expr: Expr, own: dict[str, Iter]) -> Expr:
-    return rewrite(expr, lambda part: own.get(part.name) if isinstance(part, Iter) else None)
 
 
 def _ordered(expr: Expr) -> Expr:
