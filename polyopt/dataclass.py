@@ -11,7 +11,8 @@ Refuses: `order`, `init`, `kw_only`, `unsafe_hash` and `InitVar` are not offered
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from enum import Enum
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dataclasses import MISSING as MISSING
@@ -286,3 +287,12 @@ else:
 
             bound = inspect.signature(_init(owner))
             return bound.replace(parameters=list(bound.parameters.values())[1:])
+
+
+def plain_record(value: object) -> Any:  # noqa: ANN401 - data for JSON
+    """Return a record, and what it holds, as JSON has it: fields by name, enums by their values."""
+    if is_dataclass(value):
+        return {one.name: plain_record(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, tuple | list):
+        return [plain_record(item) for item in value]
+    return value.value if isinstance(value, Enum) else value

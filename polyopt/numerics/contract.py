@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import Enum, unique
 from typing import Any
 
-from polyopt.dataclass import dataclass
+from polyopt.dataclass import dataclass, plain_record
 
 
 @unique
@@ -130,47 +130,7 @@ class NumericsContract:
 
     def to_record(self) -> dict[str, Any]:
         """Return the contract as plain data."""
-        return {
-            "function": self.function,
-            "repeatable": self.is_repeatable,
-            "outputs": [
-                {
-                    "name": o.name,
-                    "array": o.array,
-                    "dtype": o.dtype,
-                    "exactness": o.exactness.value,
-                    "reductions": list(o.reductions),
-                    "functions": list(o.functions),
-                    "library": list(o.library),
-                    "decided": o.decided,
-                }
-                for o in self.outputs
-            ],
-            "reductions": [
-                {
-                    "statement": r.statement,
-                    "line": r.line,
-                    "text": r.text,
-                    "op": r.op,
-                    "dtype": r.dtype,
-                    "trees": [
-                        {
-                            "contracted": tree.contracted,
-                            "levels": [
-                                {"loop": level.loop, "sharing": level.sharing.value}
-                                for level in tree.levels
-                            ],
-                        }
-                        for tree in r.trees
-                    ],
-                }
-                for r in self.reductions
-            ],
-            "functions": [
-                {"name": f.name, "dtype": f.dtype, "ours": f.ours, "reference": f.reference}
-                for f in self.functions
-            ],
-        }
+        return {"function": self.function, "repeatable": self.is_repeatable, **plain_record(self)}
 
 
 def show_contract(contract: NumericsContract) -> tuple[str, ...]:

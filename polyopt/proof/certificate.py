@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import Enum, unique
 
-from polyopt.dataclass import dataclass
+from polyopt.dataclass import dataclass, plain_record
 
 FORMAT = 1
 
@@ -95,16 +95,7 @@ class Certificate:
             "format": FORMAT,
             "function": self.function,
             "verdict": self.verdict.value,
-            "claims": [
-                {
-                    "kind": claim.kind.value,
-                    "subject": claim.subject,
-                    "verdict": claim.verdict.value,
-                    "formula": claim.formula,
-                    "reason": claim.reason,
-                }
-                for claim in self.claims
-            ],
+            "claims": plain_record(self.claims),
         }
 
     def __str__(self) -> str:

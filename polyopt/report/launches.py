@@ -10,7 +10,7 @@ from math import prod
 
 import islpy as isl
 
-from polyopt.dataclass import dataclass
+from polyopt.dataclass import dataclass, plain_record
 from polyopt.ir.integers import evaluate
 from polyopt.ir.loops import (
     Assign,
@@ -122,9 +122,7 @@ class Launch:
             "threads": list(self.threads),
             "shared": [_record(array) for array in self.shared],
             "registers": [_record(array) for array in self.registers],
-            "barriers": [
-                {"scope": b.scope, "note": b.note, "inside": list(b.inside)} for b in self.barriers
-            ],
+            "barriers": plain_record(self.barriers),
             "waits_for_copies": self.copies,
             "one_thread": list(self.alone),
             "last_block": list(self.last),

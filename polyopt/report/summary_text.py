@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from polyopt.dataclass import plain_record
 from polyopt.report.cost import show_time
 from polyopt.report.summary import WORTH, NestFacts, Reason, Summary
 
@@ -134,7 +135,5 @@ def summary_record(found: Summary) -> dict[str, Any]:
             }
             for nest in found.nests
         ],
-        "reasons": [
-            {"what": r.what, "why": r.why, "loss": r.loss, "lift": r.lift} for r in found.reasons
-        ],
+        "reasons": plain_record(found.reasons),
     }
