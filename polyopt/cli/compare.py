@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from polyopt.bounding import known_bounds
 from polyopt.cli.exits import MismatchError
 from polyopt.ir.expr import Binary, Call, Unary, walk
-from polyopt.ir.interp import bind_sizes
+from polyopt.ir.interp import bind_sizes, fix_params
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Statement
 from polyopt.ir.types import DType
@@ -92,19 +92,12 @@ def count_terms(program: Program, sizes: Mapping[str, int]) -> int:
 
 
 def _writes_per_element(statement: Statement, sizes: Mapping[str, int]) -> int:
-    domain = _fix(statement.domain, sizes)
+    domain = fix_params(statement.domain, sizes)
     if domain.is_empty():
         return 0
     cells = statement.write.relation.intersect_domain(statement.domain).range()
-    elements = _box(_fix(cells, sizes)) if statement.write.exact else 1
+    elements = _box(fix_params(cells, sizes)) if statement.write.exact else 1
     return -(-_box(domain) // max(1, elements))
-
-
-def _fix(value: isl.Set, sizes: Mapping[str, int]) -> isl.Set:
-    for position in range(value.dim(isl.dim_type.param)):
-        name = str(value.get_dim_name(isl.dim_type.param, position))
-        value = value.fix_val(isl.dim_type.param, position, isl.Val(sizes[name]))
-    return value
 
 
 def _box(value: isl.Set) -> int:

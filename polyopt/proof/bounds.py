@@ -48,6 +48,7 @@ from polyopt.ir.loops import (
 )
 from polyopt.ir.names import iterators, params, reads, symbols
 from polyopt.ir.nodes import all_nodes
+from polyopt.ir.parameters import param_names, without_params
 from polyopt.ir.scop import Array, Role, SizeFacts
 from polyopt.ir.showing import show
 from polyopt.ir.types import DType
@@ -485,10 +486,7 @@ class _Contents(_Checker):
 
 def _with_sizes(value: isl.Set, sizes: frozenset[str]) -> isl.Set:
     """Return `value` for any values of the names that are not in `sizes`."""
-    for position in reversed(range(value.dim(isl.dim_type.param))):
-        if value.get_dim_name(isl.dim_type.param, position) not in sizes:
-            value = value.project_out(isl.dim_type.param, position, 1)
-    return value
+    return without_params(value, [n for n in reversed(param_names(value)) if n not in sizes])
 
 
 def _holding(values: isl.Set, name: str) -> isl.Set:

@@ -16,6 +16,7 @@ from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import Expr, Iter, add, integer, mul, sub, substitute
 from polyopt.ir.linear import Linear, linear
 from polyopt.ir.names import depends_on_data
+from polyopt.ir.parameters import param_names
 from polyopt.ir.scop import Statement
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
@@ -178,8 +179,7 @@ def _example(instances: isl.Set) -> str:
     """Return one instance and its sizes as text."""
     point = instances.sample_point()
     sizes = []
-    for position in range(instances.dim(isl.dim_type.param)):
-        name = str(instances.get_dim_name(isl.dim_type.param, position))
+    for position, name in enumerate(param_names(instances)):
         if "/" not in name:
             sizes.append(f"{name}={point.get_coordinate_val(isl.dim_type.param, position)}")
     rank = instances.dim(isl.dim_type.set)

@@ -17,8 +17,10 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.errors import BudgetError, PolyoptError, ScheduleError
 from polyopt.ir.blas import LibraryProduct
 from polyopt.ir.budget import Budget, query
+from polyopt.ir.interp import fix_params
 from polyopt.ir.loops import For, Kernel, LoopFunction
 from polyopt.ir.nodes import all_nodes
+from polyopt.ir.parameters import param_names
 from polyopt.ir.program import Program, all_parts
 from polyopt.ir.scop import Scop, Statement
 from polyopt.machine import Machine, Rates
@@ -416,12 +418,9 @@ def _lengths(
 ) -> tuple[int, int | None, int] | None:
     """Return the lengths of rows, columns and terms; None where a loop is around the product."""
     statement = scop.statement(name)
-    domain = statement.domain
-    for place in range(domain.dim(isl.dim_type.param)):
-        size = sizes.get(str(domain.get_dim_name(isl.dim_type.param, place)))
-        if size is None:
-            return None
-        domain = domain.fix_val(isl.dim_type.param, place, isl.Val(size))
+    if not sizes.keys() >= set(param_names(statement.domain)):
+        return None
+    domain = fix_params(statement.domain, sizes)
     wanted = (product.rows, product.columns, product.terms)
     if set(statement.iters) != {one for one in wanted if one} or domain.is_empty():
         return None

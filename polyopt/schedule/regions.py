@@ -15,6 +15,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.ir.affine import index_box
 from polyopt.ir.expr import Const, Expr, Load, loads
 from polyopt.ir.names import reads
+from polyopt.ir.parameters import without_params
 from polyopt.ir.program import (
     Allocate,
     Bind,
@@ -246,10 +247,7 @@ def _elements(exprs: tuple[Expr, ...], array: str) -> Iterator[tuple[AccessKind,
 def _by_iteration(cells: isl.Set, param: str, body: Parts) -> isl.Map:
     """Return iteration -> element; names bound inside the body may have any value."""
     bound = {part.param for part in all_parts(body) if isinstance(part, Bind | Repeat)}
-    for position in reversed(range(cells.dim(_PARAM))):
-        if cells.get_dim_name(_PARAM, position) in bound:
-            cells = cells.project_out(_PARAM, position, 1)
-    relation = isl.Map.from_range(cells).insert_dims(isl.dim_type.in_, 0, 1)
+    relation = isl.Map.from_range(without_params(cells, sorted(bound))).insert_dims(isl.dim_type.in_, 0, 1)
     position = relation.find_dim_by_name(_PARAM, param)
     if position < 0:
         return relation

@@ -29,6 +29,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.linear import linear, normalize
 from polyopt.ir.names import params
+from polyopt.ir.parameters import param_names
 from polyopt.ir.showing import show
 from polyopt.ir.types import DType
 from polyopt.never import assert_never
@@ -176,9 +177,7 @@ def size_function(
     `loops` are parameters of `space` that stand for loops.
     """
     expr = expression(amount)
-    count = space.dim(isl.dim_type.param)
-    found = (space.get_dim_name(isl.dim_type.param, position) for position in range(count))
-    known = [name for name in found if name is not None]
+    known = param_names(space)
     for part in walk(expr):
         if isinstance(part, Param) and part.name not in known:
             raise unknown_size(part.name, step, [name for name in known if name not in loops])

@@ -58,6 +58,7 @@ from polyopt.ir.expr import (
 from polyopt.ir.extremum import chosen
 from polyopt.ir.linear import normalize
 from polyopt.ir.names import params_of, reads
+from polyopt.ir.parameters import param_names, without_params
 from polyopt.ir.program import Part, Parts
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.ir.source import Check, Fault
@@ -272,10 +273,8 @@ def _shared(array: Array) -> Array:
 
 def projected(context: isl.Set, params: tuple[str, ...]) -> isl.Set:
     """Return what a parameter set says of `params`, in this order."""
-    for position in reversed(range(context.dim(_PARAM))):
-        if context.get_dim_name(_PARAM, position) not in params:
-            context = context.project_out(_PARAM, position, 1)
-    return context.align_params(param_space(params))
+    others = [name for name in reversed(param_names(context)) if name not in params]
+    return without_params(context, others).align_params(param_space(params))
 
 
 def _shape(b: Builder, buffer: Buffer, rename: Renaming, context: isl.Set) -> Index:
@@ -289,8 +288,7 @@ def _shape(b: Builder, buffer: Buffer, rename: Renaming, context: isl.Set) -> In
 
 def tidy(extent: Expr, context: isl.Set) -> Expr:
     """Return an extent without `max(…, 0)` where the checks rule negative values out."""
-    known = {context.get_dim_name(_PARAM, d) for d in range(context.dim(_PARAM))}
-    if not params_of((extent,)) <= known:
+    if not params_of((extent,)) <= set(param_names(context)):
         return normalize(extent)  # a dynamic size
 
     def rule(expr: Expr) -> Expr | None:
