@@ -458,3 +458,16 @@ def is_box(domain: isl.Set) -> bool:
         side = domain.eliminate(isl.dim_type.set, position + 1, count - position - 1)
         box = box.intersect(side.eliminate(isl.dim_type.set, 0, position))
     return bool(box.is_subset(domain))
+
+
+def pieces_of(function: isl.PwAff) -> list[isl.Aff]:
+    """Return the affine functions that a function is made of."""
+    found: list[isl.Aff] = []
+    function.foreach_piece(lambda _, aff: found.append(aff))
+    return found
+
+
+def only_value(values: isl.Set, dim: int) -> int | None:
+    """Return the one value that a dimension has, or None."""
+    low, high = values.dim_min_val(dim), values.dim_max_val(dim)
+    return int(low.to_python()) if low.is_int() and low.eq(high) else None

@@ -11,7 +11,7 @@ from itertools import islice
 import islpy as isl
 
 from polyopt.dataclass import dataclass
-from polyopt.ir.affine import coalesced
+from polyopt.ir.affine import coalesced, only_value
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.program import Parts, Program, show_parts
 from polyopt.ir.scop import Scop
@@ -145,11 +145,8 @@ def _distances(dependence: Dependence) -> str:
     if dependence.source != dependence.target:
         return ""
     deltas = dependence.relation.deltas()
-    values = []
-    for d in range(deltas.dim(isl.dim_type.set)):
-        low, high = deltas.dim_min_val(d), deltas.dim_max_val(d)
-        one = low.is_int() and low.eq(high)
-        values.append(str(low.to_python()) if one else "*")
+    found = (only_value(deltas, d) for d in range(deltas.dim(isl.dim_type.set)))
+    values = ["*" if one is None else str(one) for one in found]
     return f", distance ({', '.join(values)})" if values else ""
 
 

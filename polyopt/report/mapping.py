@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import islpy as isl
 
 from polyopt.errors import BudgetError
-from polyopt.ir.affine import quota
+from polyopt.ir.affine import only_value, pieces_of, quota
 from polyopt.ir.annotations import Pipeline
 from polyopt.ir.expr import Load
 from polyopt.ir.loops import LoopKind
@@ -156,18 +156,19 @@ def _moved(schedule: Schedule, neighbours: isl.Map | None, access: Access) -> St
     except BudgetError:
         return None
     last = apart.dim(isl.dim_type.set) - 1
-    if any(_most(apart, dim) != 0 for dim in range(last)):
+    if any(only_value(apart, dim) != 0 for dim in range(last)):
         return Stride.STRIDED
     layout = schedule.scop.array(access.array).layout
     unit = 1 if layout in (Layout.C, Layout.ROWS) else None
-    return {0: Stride.INVARIANT, unit: Stride.CONTIGUOUS}.get(_most(apart, last), Stride.STRIDED)
+    return {0: Stride.INVARIANT, unit: Stride.CONTIGUOUS}.get(
+        only_value(apart, last), Stride.STRIDED
+    )
 
 
 def _stays(schedule: Schedule, loop: BandMember, statement: Statement, access: Access) -> bool:
     """Tell whether a loop moves no iterator that an access speaks of."""
     function = statement_function(loop, schedule.scop, statement.name)
-    rules: list[isl.Aff] = []
-    function.foreach_piece(lambda _, rule: rules.append(rule))
+    rules = pieces_of(function)
     moved = {
         name
         for position, name in enumerate(statement.iters)
@@ -175,9 +176,3 @@ def _stays(schedule: Schedule, loop: BandMember, statement: Statement, access: A
     }
     spoken = iterators(*access.index)
     return access.exact and moved.isdisjoint(spoken)
-
-
-def _most(values: isl.Set, dim: int) -> int | None:
-    """Return the one value of a dimension, or None."""
-    low, high = values.dim_min_val(dim), values.dim_max_val(dim)
-    return int(low.to_python()) if low.is_int() and low.eq(high) else None

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.ir.affine import param_space
+from polyopt.ir.affine import param_space, pieces_of
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.parameters import bare, param_names
 from polyopt.ir.scop import Scop
@@ -95,9 +95,7 @@ def coefficients(member: BandMember, scop: Scop, name: str) -> dict[str, int]:
     function = statement_function(member, scop, name)
     iters = scop.statement(name).iters
     result = dict.fromkeys(iters, 0)
-    pieces: list[isl.Aff] = []
-    function.foreach_piece(lambda _, aff: pieces.append(aff))
-    for aff in pieces[:1]:
+    for aff in pieces_of(function)[:1]:
         for position, iterator in enumerate(iters):
             value = aff.get_coefficient_val(isl.dim_type.in_, position)
             result[iterator] = int(value.to_python()) if value.is_int() else 0

@@ -13,6 +13,7 @@ from functools import cached_property
 import islpy as isl
 
 from polyopt.dataclass import dataclass
+from polyopt.ir.affine import pieces_of
 
 _DIV = isl.dim_type.div
 
@@ -65,20 +66,19 @@ def _split(piece: isl.PwAff) -> list[tuple[isl.Aff, int, int]] | None:
     """Return (argument, size, coefficient) of the terms of one statement's function."""
     if piece.n_piece() != 1:
         return None
-    affs: list[isl.Aff] = []
-    piece.foreach_piece(lambda domain, aff: affs.append(aff))
-    rest = affs[0]
+    (whole,) = pieces_of(piece)
+    rest = whole
     if not rest.get_denominator_val().is_one():
         return None
     parts = []
     for number in range(rest.dim(_DIV)):
-        factor = affs[0].get_coefficient_val(_DIV, number)
+        factor = whole.get_coefficient_val(_DIV, number)
         rest = rest.set_coefficient_val(_DIV, number, isl.Val(0))
         if factor.is_zero():
             continue
         if not factor.is_nonneg():
             return None
-        inside = affs[0].get_div(number)
+        inside = whole.get_div(number)
         size = inside.get_denominator_val()
         parts.append((inside.scale_val(size), int(size.to_python()), int(factor.to_python())))
     if parts and rest.plain_is_zero():

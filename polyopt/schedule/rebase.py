@@ -12,6 +12,7 @@ from collections.abc import Sequence as Values
 import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
+from polyopt.ir.affine import pieces_of
 from polyopt.ir.expr import Const, Expr, Iter, Select, integer
 from polyopt.ir.isl_ast import affine_expr, set_expr
 from polyopt.ir.parameters import sets_of
@@ -214,8 +215,7 @@ def _undetermined_dimensions(sums: list[isl.Aff], domain: isl.Set) -> set[int]:
 
 def _one_sum(value: isl.PwAff) -> isl.Aff | None:
     """Return the single affine function without floors that a function is, or None."""
-    pieces: list[isl.Aff] = []
-    value.foreach_piece(lambda _, aff: pieces.append(aff))
+    pieces = pieces_of(value)
     return pieces[0] if len(pieces) == 1 and pieces[0].dim(_DIV) == 0 else None
 
 

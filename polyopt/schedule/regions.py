@@ -247,7 +247,9 @@ def _elements(exprs: tuple[Expr, ...], array: str) -> Iterator[tuple[AccessKind,
 def _by_iteration(cells: isl.Set, param: str, body: Parts) -> isl.Map:
     """Return iteration -> element; names bound inside the body may have any value."""
     bound = {part.param for part in all_parts(body) if isinstance(part, Bind | Repeat)}
-    relation = isl.Map.from_range(without_params(cells, sorted(bound))).insert_dims(isl.dim_type.in_, 0, 1)
+    relation = isl.Map.from_range(without_params(cells, sorted(bound))).insert_dims(
+        isl.dim_type.in_, 0, 1
+    )
     position = relation.find_dim_by_name(_PARAM, param)
     if position < 0:
         return relation

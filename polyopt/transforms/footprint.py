@@ -10,7 +10,7 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import ScheduleError
-from polyopt.ir.affine import coalesced, set_space
+from polyopt.ir.affine import coalesced, pieces_of, set_space
 from polyopt.ir.expr import Const, Expr, add, integer, sub
 from polyopt.ir.isl_ast import affine_expr, bound_expr
 from polyopt.ir.linear import normalize
@@ -89,10 +89,8 @@ def unbounded(what: str, dim: int) -> ScheduleError:
 
 def _affine_origins(least: isl.PwAff) -> list[isl.PwAff]:
     """Return affine functions that are nowhere greater than `least`, taken from its pieces."""
-    pieces: list[isl.Aff] = []
-    least.foreach_piece(lambda _, aff: pieces.append(aff))
     found = []
-    for aff in pieces:
+    for aff in pieces_of(least):
         function = isl.PwAff.from_aff(aff).intersect_domain(least.domain())
         if function.gt_set(least).is_empty():
             found.append(function)

@@ -51,6 +51,7 @@ from polyopt.schedule.running_sums import (
 from polyopt.schedule.sizes import Size
 from polyopt.schedule.tree import Band, BandMember, Filter, Leaf, Sequence, Tree, fresh_label
 from polyopt.transforms.distribute import taken_apart
+from polyopt.transforms.overlap_copies import subscripts_of
 from polyopt.transforms.tile import checked_sizes
 from polyopt.transforms.written import Written
 
@@ -240,8 +241,8 @@ class _Nest:
             for e in target.index
         )
         universe = isl.Set.universe(space)
-        whole = _map(universe, index).set_tuple_name(isl.dim_type.out, target.array)
-        own = _map(universe, tuple(map(Iter, (*self.row_names, *extra))))
+        whole = subscripts_of(universe, index).set_tuple_name(isl.dim_type.out, target.array)
+        own = subscripts_of(universe, tuple(map(Iter, (*self.row_names, *extra))))
         inside = whole.intersect_range(started).domain()
         inside = inside.intersect(own.intersect_range(domain.reset_tuple_id()).domain())
         element = replace(target, index=index)
@@ -265,7 +266,7 @@ class _Nest:
             if with_block:
                 values.append(_floor(place.column, self.columns))
             domain = statement.domain.intersect_params(self.scop.context)
-            part = _map(domain, tuple(values)).range()
+            part = subscripts_of(domain, tuple(values)).range()
             found = part if found is None else found.union(part)
         assert found is not None
         for position, name in enumerate(wanted):
@@ -431,15 +432,6 @@ def _domain(statements: Iterable[Statement]) -> isl.UnionSet:
     for statement in rest:
         found = found.union(isl.UnionSet.from_set(statement.domain))
     return found
-
-
-def _map(domain: isl.Set, index: tuple[Expr, ...]) -> isl.Map:
-    """Return { instance -> [index] }."""
-    space = domain.get_space()
-    result = isl.Map.from_domain(domain)
-    for part in index:
-        result = result.flat_range_product(isl.Map.from_pw_aff(pw_aff(part, space)))
-    return result.intersect_domain(domain).reset_tuple_id(isl.dim_type.out)
 
 
 def _floor(expr: Expr, size: int) -> Expr:

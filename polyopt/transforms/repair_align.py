@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import islpy as isl
 
+from polyopt.ir.affine import only_value
 from polyopt.ir.parameters import maps_of
 from polyopt.schedule.repair import RefusedStep, Repair, RepairKind
 from polyopt.schedule.schedule import Transform
@@ -63,10 +64,7 @@ def _offsets(
 def _constant(member: BandMember, pairs: isl.Map) -> int | None:
     """Return the distance of all pairs in a loop, if it is constant."""
     distances = distance_vectors((member,), isl.UnionMap.from_map(pairs))
-    if distances.is_empty():
-        return None
-    low, high = distances.dim_min_val(0), distances.dim_max_val(0)
-    return int(low.to_python()) if low.is_int() and low.eq(high) else None
+    return None if distances.is_empty() else only_value(distances, 0)
 
 
 def _potentials(names: list[str], edges: dict[tuple[str, str], int]) -> dict[str, int] | None:

@@ -12,6 +12,7 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
+from polyopt.ir.affine import pieces_of
 from polyopt.ir.scop import Scop
 from polyopt.schedule.repair import RefusedStep, Repair, RepairKind
 from polyopt.schedule.tree import Band, Tree, replace_band
@@ -89,11 +90,4 @@ def largest_coefficient(schedule: isl.UnionPwAff) -> int:
                 for position in range(aff.dim(kind)):
                     value = aff.get_coefficient_val(kind, position).abs().ceil()
                     found = max(found, int(value.to_python()))
-    return found
-
-
-def pieces_of(function: isl.PwAff) -> list[isl.Aff]:
-    """Return the affine functions that a function is made of."""
-    found: list[isl.Aff] = []
-    function.foreach_piece(lambda _, aff: found.append(aff))
     return found
