@@ -23,7 +23,7 @@ from polyopt.distribution.placement import Rule, Scanned, named
 from polyopt.ir.affine import coalesced, param_space, time_map
 from polyopt.ir.expr import Binary, BinaryOp, Expr
 from polyopt.ir.integers import evaluate
-from polyopt.ir.parameters import joined
+from polyopt.ir.parameters import joined, maps_of
 from polyopt.ir.scop import Statement
 from polyopt.schedule.dependences import dependences_of
 
@@ -217,10 +217,8 @@ class Exchanges:
         info = isl.UnionAccessInfo.from_sink(sinks).set_must_source(events)
         info = info.set_schedule_map(joined(empty, map(isl.UnionMap.from_map, times)))
         flow = info.compute_flow()
-        unwritten: list[isl.Map] = []
-        flow.get_must_no_source().foreach_map(unwritten.append)
-        full: list[isl.Map] = []
-        flow.get_full_must_dependence().foreach_map(full.append)
+        unwritten = maps_of(flow.get_must_no_source())
+        full = maps_of(flow.get_full_must_dependence())
         kind = isl.dim_type.in_
         result = (
             {(one.get_tuple_name(kind) or "", _sink(one)): one for one in full},

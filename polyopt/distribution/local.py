@@ -33,7 +33,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.expr import Symbol as SymbolExpr
 from polyopt.ir.integers import evaluate
-from polyopt.ir.parameters import without_params
+from polyopt.ir.parameters import maps_of, without_params
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Scop, Statement
 from polyopt.ir.source import ArrayArg, IntegerOf, Layout, ScalarArg, Signature
@@ -138,9 +138,7 @@ def _is_private(exchanges: Exchanges, name: str) -> bool:
         (s, access) for s in map(scop.statement, phase.statements)
         for access in s.reads if access.array == name
     ]  # fmt: skip
-    flows: list[isl.Map] = []
-    dependences_of(scop).direct_flow.foreach_map(flows.append)
-    for one in flows:
+    for one in maps_of(dependences_of(scop).direct_flow):
         source = scop.statement(str(one.get_tuple_name(isl.dim_type.in_)))
         reader = scop.statement(str(one.get_tuple_name(isl.dim_type.out)))
         if source.target.array != name or not any(s is reader for s, _ in reads):

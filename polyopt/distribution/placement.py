@@ -21,6 +21,7 @@ from polyopt.ir.affine import coalesced, condition_set, index_box, time_map
 from polyopt.ir.array import Role
 from polyopt.ir.expr import Binary, Iter, Load, add, integer, loads
 from polyopt.ir.names import iterators
+from polyopt.ir.parameters import maps_of
 from polyopt.ir.scan import is_open, loop_of, parted
 from polyopt.ir.scop import Access, Scop, Statement
 from polyopt.schedule.dependences import dependences_of
@@ -278,9 +279,7 @@ def _read_instances(
 
 def named(pairs: isl.UnionMap) -> Iterator[tuple[str, str, isl.Map]]:
     """Yield the maps of a union with the names of their tuples."""
-    found: list[isl.Map] = []
-    pairs.foreach_map(found.append)
-    for one in found:
+    for one in maps_of(pairs):
         source = one.get_tuple_name(isl.dim_type.in_)
         yield str(source), str(one.get_tuple_name(isl.dim_type.out)), one
 

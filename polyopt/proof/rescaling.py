@@ -12,14 +12,14 @@ least the elements below it, as terms might then overflow; statements of any oth
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.expr import Binary, BinaryOp, Const, Load, MathFunc, rewrite
-from polyopt.ir.parameters import joined
+from polyopt.ir.parameters import joined, maps_of, sets_of
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Role, Scop, Statement
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
@@ -458,9 +458,7 @@ class _Check:
 def _bare(pairs: isl.UnionMap) -> isl.UnionMap:
     """Return pairs of instances of two statements without the statements' names."""
     found = isl.UnionMap.empty(pairs.get_space())
-    parts: list[isl.Map] = []
-    pairs.foreach_map(parts.append)
-    for part in parts:
+    for part in maps_of(pairs):
         named = part.set_tuple_name(isl.dim_type.in_, "a").set_tuple_name(isl.dim_type.out, "b")
         found = found.union(isl.UnionMap.from_map(named))
     return found
@@ -479,13 +477,7 @@ def _to_cell(one: Statement, top: str) -> isl.UnionMap:
 def _cells(pairs: isl.UnionMap) -> isl.UnionSet:
     """Return the whole maxima among the shifts of `pairs`."""
     found = isl.UnionSet.empty(pairs.get_space())
-    for part in _sets(pairs.range()):
+    for part in sets_of(pairs.range()):
         if part.get_tuple_name() == _DONE:
             found = found.union(isl.UnionSet.from_set(part))
     return found
-
-
-def _sets(value: isl.UnionSet) -> Iterator[isl.Set]:
-    parts: list[isl.Set] = []
-    value.foreach_set(parts.append)
-    yield from parts

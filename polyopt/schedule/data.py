@@ -12,6 +12,7 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import IllegalSchedule, Loc
+from polyopt.ir.affine import sample_point
 from polyopt.ir.budget import query
 from polyopt.ir.parameters import sets_of
 from polyopt.ir.scop import Scop, Statement
@@ -161,11 +162,9 @@ def _writer(pairs: isl.UnionMap, read: isl.UnionSet) -> tuple[str, tuple[int, ..
     """Return one write of the pairs whose value the fixed read gets."""
     writes = sets_of(pairs.intersect_range(read).domain())
     for one in sorted(writes, key=lambda part: str(part.get_tuple_name())):
-        point = one.sample_point()
-        if not point.is_void():
-            count = one.dim(isl.dim_type.set)
-            values = (point.get_coordinate_val(isl.dim_type.set, n) for n in range(count))
-            return str(one.get_tuple_name()), tuple(int(v.to_python()) for v in values)
+        point = sample_point(one)
+        if point is not None:
+            return str(one.get_tuple_name()), point[1]
     return None
 
 

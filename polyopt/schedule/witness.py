@@ -10,7 +10,7 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import BudgetError
-from polyopt.ir.affine import NotAffine, index_box, quota
+from polyopt.ir.affine import NotAffine, index_box, quota, sample_point
 from polyopt.ir.integers import evaluate
 from polyopt.ir.interp import fix_params
 from polyopt.ir.parameters import param_names
@@ -205,12 +205,10 @@ def any_pair(pairs: isl.Map, scop: Scop) -> tuple[dict[str, int], tuple[int, ...
     sources, names = inside.dim(isl.dim_type.in_), param_names(inside)
     flat = inside.wrap().flatten()
     flat = flat.move_dims(isl.dim_type.set, 0, isl.dim_type.param, 0, len(names))
-    point = flat.sample_point()
-    values = [
-        int(point.get_coordinate_val(isl.dim_type.set, position).to_python())
-        for position in range(flat.dim(isl.dim_type.set))
-    ]
-    rest = tuple(values[len(names) :])
+    point = sample_point(flat)
+    assert point is not None
+    values = point[1]
+    rest = values[len(names) :]
     return dict(zip(names, values, strict=False)), rest[:sources], rest[sources:]
 
 
