@@ -35,6 +35,7 @@ from polyopt.ir.names import iterators
 from polyopt.ir.parameters import maps_of
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.schedule.dependences import in_order, last_writers, ordered_pairs
+from polyopt.schedule.source import union_function
 
 MAX_COST = 12
 
@@ -114,14 +115,8 @@ def _same_iteration(flow: isl.UnionMap, statements: list[Statement], count: int)
         return True
     function: isl.MultiUnionPwAff | None = None
     for position in range(count):
-        parts: isl.UnionPwAff | None = None
-        for statement in statements:
-            name = loop_iterators(statement, count)[position]
-            value = isl.PwAff.from_aff(_iterator(statement, name))
-            part = isl.UnionPwAff.from_pw_aff(value)
-            parts = part if parts is None else parts.union_add(part)
-        assert parts is not None
-        one = isl.MultiUnionPwAff.from_union_pw_aff(parts)
+        names = [Iter(loop_iterators(statement, count)[position]) for statement in statements]
+        one = isl.MultiUnionPwAff.from_union_pw_aff(union_function(statements, list[Expr](names)))
         function = one if function is None else function.flat_range_product(one)
     assert function is not None
     return bool(flow.is_subset(flow.eq_at_multi_union_pw_aff(function)))

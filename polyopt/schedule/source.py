@@ -5,7 +5,8 @@ In: a Scop, whose statements carry their execution order.  Out: bands named afte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
 from itertools import count
 
 import islpy as isl
@@ -45,7 +46,7 @@ def _build(statements: tuple[Statement, ...], position: int) -> Tree:
             )
             for value in values
         ]
-        parts = tuple(Filter(_domain(group), _build(group, position + 1)) for group in groups)
+        parts = tuple(Filter(union_domain(group), _build(group, position + 1)) for group in groups)
         return parts[0].child if len(parts) == 1 else Sequence(parts)
     schedule = union_function(statements, entries)
     name = next((_loop_name(entry) for entry in entries if not isinstance(entry, Const)), "i")
@@ -56,26 +57,20 @@ def _entry(statement: Statement, position: int) -> Expr:
     return statement.order[position] if position < len(statement.order) else ZERO
 
 
-def union_function(statements: tuple[Statement, ...], values: list[Expr]) -> isl.UnionPwAff:
+def union_function(statements: Iterable[Statement], values: list[Expr]) -> isl.UnionPwAff:
     """Return the function that maps each statement's instances to its expression's value."""
-    result: isl.UnionPwAff | None = None
-    for statement, value in zip(statements, values, strict=True):
-        function = pw_aff(value, statement.domain.get_space())
-        part = isl.UnionPwAff.from_pw_aff(function)
-        result = part if result is None else result.union_add(part)
-    assert result is not None
-    return result
+    pairs = zip(statements, values, strict=True)
+    parts = (isl.UnionPwAff.from_pw_aff(pw_aff(v, s.domain.get_space())) for s, v in pairs)
+    return reduce(isl.UnionPwAff.union_add, parts)
 
 
 def _loop_name(entry: Expr) -> str:
     return next(part.name for part in walk(entry) if isinstance(part, Iter))
 
 
-def _domain(statements: tuple[Statement, ...]) -> isl.UnionSet:
-    result = isl.UnionSet.from_set(statements[0].domain)
-    for statement in statements[1:]:
-        result = result.union(isl.UnionSet.from_set(statement.domain))
-    return result
+def union_domain(statements: Iterable[Statement]) -> isl.UnionSet:
+    """Return all instances of statements, of which there is one at least."""
+    return reduce(isl.UnionSet.union, (isl.UnionSet.from_set(s.domain) for s in statements))
 
 
 def merge_perfect(tree: Tree) -> Tree:

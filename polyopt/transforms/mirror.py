@@ -15,7 +15,7 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
-from polyopt.ir.affine import coalesced, condition_set, pw_aff
+from polyopt.ir.affine import coalesced, condition_set
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -37,16 +37,14 @@ from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.sizes import Size
 from polyopt.schedule.tree import (
     Band,
-    BandMember,
     Filter,
-    Leaf,
     Sequence,
     Tree,
     children,
-    fresh_label,
     with_children,
 )
 from polyopt.transforms.distribute import taken_apart
+from polyopt.transforms.region import loop_nest
 from polyopt.transforms.tile import checked_sizes
 from polyopt.transforms.written import Written
 
@@ -184,7 +182,7 @@ class Mirror(DataStep, Written):
             if statement is found.sums:
                 statements.append(copy)
         parts = [_restricted(part, kept) for part in tree.parts]
-        nest = _loops(tree, copy)
+        nest = loop_nest(tree, copy.name, copy, 0, copy.iters)
         parts.insert(place + 1, Filter(isl.UnionSet.from_set(copy.domain), nest))
         made = replace(scop, statements=tuple(statements))
         placed = Sequence(tuple(part for part in parts if isinstance(part, Filter)))
@@ -238,14 +236,6 @@ def _copy(scop: Scop, found: Symmetry, size: int) -> Statement:
     domain = _where(start, Compare(CompareOp.GE, column, _end(row, size))).set_tuple_name(name)
     text = f"{show(start.target)} = {show(value)}"
     return Statement(name, start.iters, domain, (), start.target, value, sums.loc, text)
-
-
-def _loops(tree: Tree, copy: Statement) -> Tree:
-    members = []
-    for name in copy.iters:
-        value = pw_aff(Iter(name), copy.domain.get_space()).intersect_domain(copy.domain)
-        members.append(BandMember(isl.UnionPwAff.from_pw_aff(value), name))
-    return Band(fresh_label(tree, copy.name), tuple(members), Leaf())
 
 
 def _restricted(tree: Tree, kept: isl.UnionSet) -> Tree:

@@ -35,7 +35,7 @@ import numpy as np
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
-from polyopt.ir.affine import coalesced, pw_aff, set_space
+from polyopt.ir.affine import coalesced, set_space
 from polyopt.ir.expr import Binary, BinaryOp, Call, Const, Expr, Iter, Load, integer, rewrite
 from polyopt.ir.names import fresh_name
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
@@ -49,6 +49,7 @@ from polyopt.schedule.running_sums import (
     find_running_sums,
 )
 from polyopt.schedule.sizes import Size
+from polyopt.schedule.source import union_domain, union_function
 from polyopt.schedule.tree import Band, BandMember, Filter, Leaf, Sequence, Tree, fresh_label
 from polyopt.transforms.distribute import taken_apart
 from polyopt.transforms.overlap_copies import subscripts_of
@@ -354,7 +355,7 @@ class _Nest:
                     self._check_reader(found)
                 (again if is_again and position < place else kept).append(part)
             if position == place:
-                kept += [Filter(_domain(every), nest), *again]
+                kept += [Filter(union_domain(every), nest), *again]
         return Sequence(tuple(kept)) if len(kept) > 1 else nest
 
     def _check_reader(self, names: Iterable[str]) -> None:
@@ -405,14 +406,9 @@ class _Nest:
         """Return loops whose values are iterators or expressions of each statement."""
         found = []
         for position, values in enumerate(members):
-            function = None
-            for statement in statements:
-                value = values[statement.name]
-                own = Iter(value) if isinstance(value, str) else value
-                one = pw_aff(own, statement.domain.get_space()).intersect_domain(statement.domain)
-                part = isl.UnionPwAff.from_pw_aff(one)
-                function = part if function is None else function.union_add(part)
-            assert function is not None
+            named = (values[statement.name] for statement in statements)
+            own = [Iter(value) if isinstance(value, str) else value for value in named]
+            function = union_function(statements, own).intersect_domain(union_domain(statements))
             first = values[statements[0].name]
             given = first.name if isinstance(first, Iter) else first
             name = names[position] if names else given if isinstance(given, str) else self.block
@@ -423,15 +419,7 @@ class _Nest:
 def _sequence(parts: list[tuple[tuple[Statement, ...], Tree]]) -> Tree:
     if len(parts) == 1:
         return parts[0][1]
-    return Sequence(tuple(Filter(_domain(some), nest) for some, nest in parts))
-
-
-def _domain(statements: Iterable[Statement]) -> isl.UnionSet:
-    first, *rest = statements
-    found = isl.UnionSet.from_set(first.domain)
-    for statement in rest:
-        found = found.union(isl.UnionSet.from_set(statement.domain))
-    return found
+    return Sequence(tuple(Filter(union_domain(some), nest) for some, nest in parts))
 
 
 def _floor(expr: Expr, size: int) -> Expr:

@@ -16,6 +16,7 @@ from polyopt.ir.expr import Expr, Iter
 from polyopt.ir.names import fresh_name
 from polyopt.ir.scop import Origin, Scop, Statement
 from polyopt.never import assert_never
+from polyopt.schedule.source import union_domain
 from polyopt.schedule.tree import (
     Band,
     BandMember,
@@ -325,10 +326,7 @@ class NewNest:
     @property
     def domain(self) -> isl.UnionSet:
         """All its instances."""
-        result = isl.UnionSet.from_set(self.statements[0].domain)
-        for statement in self.statements[1:]:
-            result = result.union(isl.UnionSet.from_set(statement.domain))
-        return result
+        return union_domain(self.statements)
 
 
 def loop_nest(

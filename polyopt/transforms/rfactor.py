@@ -25,6 +25,7 @@ from polyopt.schedule.data import ValueWitness
 from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.tree import LoopRef, Tree
 from polyopt.schedule.witness import smallest_pair
+from polyopt.transforms.accesses import touching
 from polyopt.transforms.local import Local, region_loop_names
 from polyopt.transforms.reference import loop
 from polyopt.transforms.region import (
@@ -128,10 +129,9 @@ class Rfactor(DataStep, Written):
         scop = region.scop
         statement = scop.statement(name)
         array = statement.target.array
-        touched = _outer_cells(region, name, scop)
-        others = enter(
-            scop, region.tree, LoopRef(region.label, region.position), _users(scop, array, name)
-        )
+        touched = _cells(region, name, statement.write.relation)
+        users = [other for other in touching(scop, array) if other != name]
+        others = enter(scop, region.tree, LoopRef(region.label, region.position), users)
         for other in others.values:
             user = others.scop.statement(other)
             for access in (user.write, *user.reads):
@@ -165,18 +165,6 @@ class Rfactor(DataStep, Written):
 def _iteration(statement: Statement, point: tuple[int, ...]) -> str:
     values = ", ".join(f"{n}={v}" for n, v in zip(statement.iters, point, strict=True))
     return f"iteration ({values}) of {statement.name}" if values else statement.name
-
-
-def _users(scop: Scop, array: str, other_than: str) -> tuple[str, ...]:
-    return tuple(
-        s.name
-        for s in scop.statements
-        if s.name != other_than and any(a.array == array for a in (s.write, *s.reads))
-    )
-
-
-def _outer_cells(region: Region, name: str, scop: Scop) -> isl.Map:
-    return _cells(region, name, scop.statement(name).write.relation)
 
 
 def _cells(region: Region, name: str, relation: isl.Map) -> isl.Map:
