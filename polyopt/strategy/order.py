@@ -6,11 +6,10 @@ of it in the order of the array dimensions that they move along.
 
 from __future__ import annotations
 
-from polyopt import strategy
 from polyopt.schedule.schedule import Schedule, Transform
-from polyopt.schedule.tree import Band, bands, find_band, path_to, statements_of
+from polyopt.schedule.tree import Band, bands, find_band
 from polyopt.strategy.interchanges import order_steps
-from polyopt.strategy.strides import accesses, directions
+from polyopt.strategy.strides import accesses, change_of, loop_directions
 from polyopt.strategy.vector import only_checks, vector_gain
 from polyopt.transforms import Interchange
 
@@ -73,17 +72,10 @@ def by_dimensions(schedule: Schedule, label: str) -> list[Transform]:
 
 def _walked(schedule: Schedule, band: Band) -> list[tuple[int | None, ...]] | None:
     """Return for each access the outermost dimension that each loop of the band moves."""
-    path, domain = path_to(schedule.tree, schedule.scop, band.label)
-    members = (*path, *band.members)
     found: list[tuple[int | None, ...]] = []
-    for name in statements_of(schedule.scop, domain):
-        statement = schedule.scop.statement(name)
-        moves = directions(members, schedule.scop, statement)[len(path) :]
+    for statement, moves in loop_directions(schedule, band.label):
         for access in accesses(statement):
-            changes = [
-                strategy.wavefront_vectorization.change_of(access, statement, move)
-                for move in moves
-            ]
+            changes = [change_of(access, statement, move) for move in moves]
             if None in changes:
                 return None
             found.append(

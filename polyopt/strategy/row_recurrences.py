@@ -20,7 +20,7 @@ from polyopt.machine import Machine
 from polyopt.schedule.contraction import contraction_nests
 from polyopt.schedule.schedule import Schedule, Transform, attempt_each
 from polyopt.schedule.tree import Band, Sequence, Tree, bands, find_band, path_to, statements_of
-from polyopt.strategy.strides import accesses, directions
+from polyopt.strategy.strides import accesses, loop_directions
 from polyopt.strategy.tiling import outer_bands
 from polyopt.strategy.vector import is_innermost, vector_gain
 from polyopt.transforms import Cut, Distribute, Separate, Tile, Unroll, Vectorize
@@ -331,11 +331,8 @@ def _read_along(schedule: Schedule, label: str) -> set[str]:
 
 def _dimensions(schedule: Schedule, label: str, position: int) -> Iterator[tuple[str, int | None]]:
     """Yield for each access the array and the only subscript that the loop moves, by one."""
-    path, domain = path_to(schedule.tree, schedule.scop, label)
-    members = (*path, *find_band(schedule.tree, label).members)
-    for name in statements_of(schedule.scop, domain):
-        statement = schedule.scop.statement(name)
-        direction = directions(members, schedule.scop, statement)[len(path) + position]
+    for statement, moves in loop_directions(schedule, label):
+        direction = moves[position]
         for access in accesses(statement):
             if access.index:
                 yield (

@@ -5,18 +5,19 @@ In: a band, the loops above it, a statement.  Out: per access INVARIANT, CONTIGU
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum, unique
 from fractions import Fraction
 from functools import lru_cache
 
-from polyopt.ir.expr import MOST_APART, Expr, Iter, integer, walk
+from polyopt.ir.expr import MOST_APART, Iter, integer, walk
 from polyopt.ir.linear import linear
 from polyopt.ir.names import reads
 from polyopt.ir.scop import Access, Scop, Statement
 from polyopt.ir.source import Layout
 from polyopt.schedule.isl_bridge import coefficients
 from polyopt.schedule.schedule import Schedule
-from polyopt.schedule.tree import BandMember, find_band, path_to
+from polyopt.schedule.tree import BandMember, find_band, path_to, statements_of
 
 
 @unique
@@ -103,19 +104,12 @@ def along_row(
     None where the step leaves the row, or where the distance is not constant.  A row that data
     choose stays the same if the loop, which writes the arrays `written`, does not change the data.
     """
-    if direction is None or not (access.exact or _is_settled(access, written)):
+    change = change_of(access, statement, direction, written)
+    if change is None:
         return None
-    change = dict(zip(statement.iters, direction, strict=True))
-    deltas = []
-    for index in access.index:
-        terms = linear(index).terms
-        if any(not isinstance(atom, Iter) and _moves(atom, change) for atom, _ in terms):
-            return None
-        deltas.append(
-            sum((change[a.name] * c for a, c in terms if isinstance(a, Iter)), Fraction(0))
-        )
-    if not any(deltas):
+    if not any(change):
         return Fraction(0)
+    deltas = list(change)
     array = scop.array(access.array)
     while (
         len(deltas) > 1 and array.layout is Layout.C and array.shape[len(deltas) - 1] == integer(1)
@@ -135,9 +129,26 @@ def _is_settled(access: Access, written: frozenset[str] | None) -> bool:
     return written is not None and written.isdisjoint(reads(*access.index))
 
 
-def _moves(atom: Expr, change: dict[str, Fraction]) -> bool:
-    """Tell whether a term such as `t % 3` may change with the iterators."""
-    return any(isinstance(part, Iter) and change[part.name] != 0 for part in walk(atom))
+def change_of(
+    access: Access,
+    statement: Statement,
+    direction: tuple[Fraction, ...] | None,
+    written: frozenset[str] | None = None,
+) -> tuple[Fraction, ...] | None:
+    """Return the change of an access's subscripts when iterators move by `direction`.
+
+    For `written` see `along_row`.
+    """
+    if direction is None or not (access.exact or _is_settled(access, written)):
+        return None
+    step = dict(zip(statement.iters, direction, strict=True))
+    atoms = [a for i in access.index for a, _ in linear(i).terms if not isinstance(a, Iter)]
+    if any(isinstance(p, Iter) and step[p.name] for atom in atoms for p in walk(atom)):
+        return None
+    return tuple(
+        sum((step[a.name] * c for a, c in linear(i).terms if isinstance(a, Iter)), Fraction(0))
+        for i in access.index
+    )
 
 
 def accesses(statement: Statement) -> tuple[Access, ...]:
@@ -149,6 +160,17 @@ def accesses(statement: Statement) -> tuple[Access, ...]:
             seen.add((access.array, access.index))
             found.append(access)
     return tuple(found)
+
+
+def loop_directions(
+    schedule: Schedule, label: str
+) -> Iterator[tuple[Statement, tuple[tuple[Fraction, ...] | None, ...]]]:
+    """Yield each statement below a band with the directions in which the band's loops move it."""
+    path, domain = path_to(schedule.tree, schedule.scop, label)
+    members = (*path, *find_band(schedule.tree, label).members)
+    for name in statements_of(schedule.scop, domain):
+        statement = schedule.scop.statement(name)
+        yield statement, directions(members, schedule.scop, statement)[len(path) :]
 
 
 def loop_moves(schedule: Schedule, label: str, statement: Statement) -> list[dict[str, Stride]]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from polyopt import strategy
 from polyopt.ir.scop import Role, Statement
 from polyopt.machine import Machine
 from polyopt.schedule.contraction import contraction_nests
@@ -19,7 +18,7 @@ from polyopt.schedule.tree import Band, Leaf, bands, find_band
 from polyopt.strategy.contraction import find_roles
 from polyopt.strategy.extents import count_similar_loops
 from polyopt.strategy.fusion import fuse_neighbours, share_data, statements_in
-from polyopt.strategy.strides import Stride, accesses, directions, loop_moves
+from polyopt.strategy.strides import Stride, accesses, change_of, directions, loop_moves
 from polyopt.strategy.sums import ROWS, is_row_sum
 from polyopt.strategy.sums import sums as alone
 from polyopt.strategy.tiling import outer_bands
@@ -148,7 +147,7 @@ def _dimensions_of_first_loop(
     found: dict[str, int | None] = {}
     for access in accesses(statement):
         if len(access.index) > 1:
-            change = strategy.wavefront_vectorization.change_of(access, statement, direction) or ()
+            change = change_of(access, statement, direction) or ()
             moved = [dim for dim, step in enumerate(change) if step]
             dim = moved[0] if len(moved) == 1 else None
             found[access.array] = dim if found.get(access.array, dim) == dim else None

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from polyopt.ir.expr import Const, Iter, walk
-from polyopt.ir.linear import linear, normalize
-from polyopt.ir.scop import Access, Array, Statement
+from polyopt.ir.expr import Const
+from polyopt.ir.linear import normalize
+from polyopt.ir.scop import Access, Array
 from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.schedule import Schedule, Transform
-from polyopt.schedule.tree import bands, find_band, path_to, statements_of
-from polyopt.strategy.strides import accesses, directions
+from polyopt.schedule.tree import bands, find_band
+from polyopt.strategy.strides import accesses, change_of, loop_directions
 from polyopt.transforms import Dimension, Interchange, Parallelize, Rearrange, Skew, Tile, Vectorize
 from polyopt.transforms.layout import Part
 
@@ -131,26 +131,6 @@ def _changes(
     schedule: Schedule, label: str
 ) -> Iterator[tuple[Access, tuple[Fraction, ...] | None]]:
     """Yield each access with the change of its subscripts per step of the band's last loop."""
-    path, domain = path_to(schedule.tree, schedule.scop, label)
-    members = (*path, *find_band(schedule.tree, label).members)
-    for name in statements_of(schedule.scop, domain):
-        statement = schedule.scop.statement(name)
-        direction = directions(members, schedule.scop, statement)[-1]
+    for statement, moves in loop_directions(schedule, label):
         for access in accesses(statement):
-            yield access, change_of(access, statement, direction)
-
-
-def change_of(
-    access: Access, statement: Statement, direction: tuple[Fraction, ...] | None
-) -> tuple[Fraction, ...] | None:
-    """Return the change of an access's subscripts when iterators move by `direction`."""
-    if direction is None or not access.exact:
-        return None
-    step = dict(zip(statement.iters, direction, strict=True))
-    atoms = [a for i in access.index for a, _ in linear(i).terms if not isinstance(a, Iter)]
-    if any(isinstance(p, Iter) and step[p.name] for atom in atoms for p in walk(atom)):
-        return None
-    return tuple(
-        sum((step[a.name] * c for a, c in linear(i).terms if isinstance(a, Iter)), Fraction(0))
-        for i in access.index
-    )
+            yield access, change_of(access, statement, moves[-1])

@@ -6,8 +6,7 @@ In: a band.  Out: its parallel loops in mapping order, the one for neighbouring 
 from __future__ import annotations
 
 from polyopt.schedule.schedule import Schedule
-from polyopt.schedule.tree import find_band, path_to, statements_of
-from polyopt.strategy.strides import Stride, accesses, directions, stride_of
+from polyopt.strategy.strides import Stride, accesses, loop_directions, stride_of
 
 _GAIN = {Stride.CONTIGUOUS: 2, Stride.INVARIANT: 0, Stride.STRIDED: -2}
 
@@ -27,13 +26,9 @@ def coalescing_gain(schedule: Schedule, label: str, position: int) -> int:
 
 def access_steps(schedule: Schedule, label: str, position: int) -> dict[str, tuple[Stride, bool]]:
     """Return how an iteration of a loop moves each access below, and whether it writes."""
-    path, domain = path_to(schedule.tree, schedule.scop, label)
-    members = (*path, *find_band(schedule.tree, label).members)
     found = {}
-    for name in statements_of(schedule.scop, domain):
-        statement = schedule.scop.statement(name)
-        direction = directions(members, schedule.scop, statement)[len(path) + position]
+    for statement, moves in loop_directions(schedule, label):
         for access in accesses(statement):
-            step = stride_of(access, schedule.scop, statement, direction)
+            step = stride_of(access, schedule.scop, statement, moves[position])
             found[access.ref] = step, access is statement.write
     return found

@@ -20,11 +20,9 @@ from polyopt.schedule.tree import (
     Tree,
     children,
     find_band,
-    path_to,
-    statements_of,
 )
 from polyopt.strategy.gpu.mapped_loops import is_mapped
-from polyopt.strategy.strides import accesses, directions
+from polyopt.strategy.strides import accesses, loop_directions
 
 Pattern = tuple[int | None, ...]
 """For each loop of the result, the subscript of an array that it alone moves, by one."""
@@ -46,13 +44,9 @@ def subscript_patterns(
     schedule: Schedule, label: str, loops: tuple[int, ...]
 ) -> tuple[dict[str, set[Pattern]], dict[str, Pattern]]:
     """Return the subscripts that the loops of a band move, of all accesses and of writes."""
-    path, domain = path_to(schedule.tree, schedule.scop, label)
-    members = (*path, *find_band(schedule.tree, label).members)
     touched: dict[str, set[Pattern]] = {}
     written: dict[str, Pattern] = {}
-    for name in statements_of(schedule.scop, domain):
-        statement = schedule.scop.statement(name)
-        ways = directions(members, schedule.scop, statement)[len(path) :]
+    for statement, ways in loop_directions(schedule, label):
         for access in accesses(statement):
             found = tuple(_moved_subscript(access, statement, ways[p]) for p in loops)
             touched.setdefault(access.array, set()).add(found)

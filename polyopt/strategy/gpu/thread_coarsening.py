@@ -13,9 +13,9 @@ from polyopt.ir.expr import Expr, Iter, sub
 from polyopt.ir.linear import Linear, linear
 from polyopt.ir.scop import Access, Statement
 from polyopt.schedule.schedule import Schedule
-from polyopt.schedule.tree import bands, find_band, path_to, statements_of
+from polyopt.schedule.tree import bands, find_band, path_to
 from polyopt.strategy.extents import constant_extent
-from polyopt.strategy.strides import accesses, directions
+from polyopt.strategy.strides import accesses, loop_directions
 
 OWN = 4
 """Iterations that a thread runs along a loop in which it reads elements again."""
@@ -34,11 +34,9 @@ def iterations_per_thread(
     alone = (1,) * count
     if count < 2 or len(band.members) > count or any(True for _ in bands(band.child)):
         return alone
-    path, domain = path_to(schedule.tree, schedule.scop, label)
+    _, domain = path_to(schedule.tree, schedule.scop, label)
     found = [0] * count
-    for name in statements_of(schedule.scop, domain):
-        statement = schedule.scop.statement(name)
-        moves = directions((*path, *band.members), schedule.scop, statement)[len(path) :]
+    for statement, moves in loop_directions(schedule, label):
         for position in range(count - 1):
             found[position] += _count_reused_reads(statement, moves[position])
     sizes = [constant_extent(member, domain) for member in band.members]
@@ -51,12 +49,8 @@ def iterations_per_thread(
 
 def loads_per_thread(schedule: Schedule, label: str, own: tuple[int, ...]) -> dict[str, int]:
     """Return how many elements of each array a thread reads that runs `own` iterations."""
-    path, domain = path_to(schedule.tree, schedule.scop, label)
-    members = (*path, *find_band(schedule.tree, label).members)
     found: dict[str, set[tuple[Linear, ...]]] = {}
-    for name in statements_of(schedule.scop, domain):
-        statement = schedule.scop.statement(name)
-        moves = directions(members, schedule.scop, statement)[len(path) :]
+    for statement, moves in loop_directions(schedule, label):
         for turn in product(*map(range, own)):
             change = _after(statement, moves, turn)
             for read in statement.reads:
