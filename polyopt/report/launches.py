@@ -34,7 +34,7 @@ from polyopt.ir.nodes import all_nodes, bodies, nodes_in_loops
 from polyopt.ir.showing import show
 from polyopt.report.explain import explain_loop
 from polyopt.schedule import Schedule
-from polyopt.schedule.tree import BandMember, bands, path_to, show_member, statements_of
+from polyopt.schedule.tree import BandMember, bands, names_at, show_member
 
 _WORD = 4  # bytes of a register
 _LONGEST = 60  # characters of a loop's rule that is shown
@@ -167,8 +167,7 @@ def _rules(schedules: Sequence[Schedule]) -> dict[str, str]:
     found: dict[str, str] = {}
     for schedule in schedules:
         for band in bands(schedule.tree):
-            _, domain = path_to(schedule.tree, schedule.scop, band.label)
-            names = statements_of(schedule.scop, domain)
+            names = names_at(schedule.tree, schedule.scop, band.label)
             for position, member in enumerate(band.members):
                 shown = (_rule(schedule, member, name) for name in names)
                 rule = next((rule for rule in shown if rule != member.name), member.name)

@@ -404,10 +404,14 @@ def statements_of(scop: Scop, domain: isl.UnionSet) -> list[str]:
     return [statement.name for statement in scop.statements if statement.name in found]
 
 
+def names_at(tree: Tree, scop: Scop, label: str) -> list[str]:
+    """Return the names of the statements with instances that reach band `label`, in order."""
+    return statements_of(scop, path_to(tree, scop, label)[1])
+
+
 def statements_at(tree: Tree, scop: Scop, label: str) -> list[Statement]:
     """Return the statements with instances that reach band `label`, in textual order."""
-    _, domain = path_to(tree, scop, label)
-    return [scop.statement(name) for name in statements_of(scop, domain)]
+    return [scop.statement(name) for name in names_at(tree, scop, label)]
 
 
 def statement_function(member: BandMember, scop: Scop, name: str) -> isl.PwAff:
@@ -465,8 +469,7 @@ def path_to(tree: Tree, scop: Scop, label: str) -> tuple[tuple[BandMember, ...],
 
 def only_statement(tree: Tree, scop: Scop, label: str) -> Statement | None:
     """Return the statement of band `label`, or None where it runs several."""
-    _, domain = path_to(tree, scop, label)
-    names = statements_of(scop, domain)
+    names = names_at(tree, scop, label)
     return scop.statement(names[0]) if len(names) == 1 else None
 
 

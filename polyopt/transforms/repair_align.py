@@ -14,7 +14,7 @@ from polyopt.ir.parameters import maps_of
 from polyopt.schedule.repair import RefusedStep, Repair, RepairKind
 from polyopt.schedule.schedule import Transform
 from polyopt.schedule.skewing import distance_vectors
-from polyopt.schedule.tree import BandMember, LoopRef, find_band, path_to, statements_of
+from polyopt.schedule.tree import BandMember, LoopRef, find_band, names_at
 from polyopt.transforms.repair_loops import name_of
 from polyopt.transforms.shift import Shift
 
@@ -28,8 +28,7 @@ def aligned(refused: RefusedStep, loop: LoopRef, mark: Transform) -> Iterator[Re
     assert loop.position is not None
     tree, label = refused.tree, loop.label
     member = find_band(tree, label).members[loop.position]
-    _, domain = path_to(tree, refused.scop, label)
-    names = statements_of(refused.scop, domain)
+    names = names_at(tree, refused.scop, label)
     if len(names) < 2:
         return
     offsets = _offsets(refused, label, loop.position, member, names)

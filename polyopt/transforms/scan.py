@@ -13,7 +13,7 @@ from polyopt.ir.expr import Binary
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scan import NoScan, is_open, is_recurrence, parted
 from polyopt.ir.scop import Scop, Statement
-from polyopt.schedule.tree import Leaf, Tree, find_band, path_to, statements_of
+from polyopt.schedule.tree import Leaf, Tree, find_band, names_at, path_to
 from polyopt.transforms.mapping import loops_inside
 from polyopt.transforms.reference import change_loop, loop
 from polyopt.transforms.written import Written
@@ -37,8 +37,7 @@ class Scan(Written):
         ref = loop(tree, self.loop, str(self))
         assert ref.position is not None
         band = find_band(tree, ref.label)
-        _, domain = path_to(tree, scop, ref.label)
-        names = statements_of(scop, domain)
+        names = names_at(tree, scop, ref.label)
         is_last = ref.position == len(band.members) - 1 and isinstance(band.child, Leaf)
         if not is_last or len(names) != 1:
             raise self._refused(

@@ -14,7 +14,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
 from polyopt.schedule.repair import RefusedStep, Repair, RepairKind
-from polyopt.schedule.tree import BandMember, Tree, path_to, statements_of
+from polyopt.schedule.tree import BandMember, Tree, names_at
 from polyopt.transforms.amount import Distance, check_sum, size_function
 from polyopt.transforms.reference import change_loop, loop
 
@@ -47,8 +47,7 @@ class Shift:
         """Return the shifted tree; raises `ScheduleError` PO0301 to PO0303, PO0327."""
         check_sum(self.amount, str(self))
         ref = loop(tree, self.loop, str(self))
-        _, domain = path_to(tree, scop, ref.label)
-        names = statements_of(scop, domain)
+        names = names_at(tree, scop, ref.label)
         if self.statement and self.statement not in names:
             raise self._no_statement(names)
         delay: isl.UnionPwAff | None = None

@@ -22,8 +22,8 @@ from polyopt.schedule.tree import (
     find_band,
     fresh_label,
     member_map,
+    names_at,
     path_to,
-    statements_of,
 )
 from polyopt.strategy.extents import constant_extent
 from polyopt.strategy.fusion import share_data
@@ -133,8 +133,7 @@ def _part(schedule: Schedule, label: str, rows: int) -> RowPart | None:
     found = _sum_part(schedule, label)
     if found is not None:
         return found if found.lane == rows and found.order[:rows] == tuple(range(rows)) else None
-    _, domain = path_to(schedule.tree, schedule.scop, label)
-    statements = tuple(statements_of(schedule.scop, domain))
+    statements = tuple(names_at(schedule.tree, schedule.scop, label))
     count = len(band.members)
     if count == rows:
         return RowPart(label, tuple(range(rows)), statements, None, None, None)
@@ -266,8 +265,7 @@ def _warps(schedule: Schedule, parts: list[RowPart], rows: int, device: GpuModel
     own = max(1, min(device.block, device.threads) // device.warp)
     schedule = apply_steps(schedule, Tile(label, (*[1] * (rows - 1), own)), Distribute(point))
     for inner in outer_bands(find_band(schedule.tree, tile).child):
-        _, domain = path_to(schedule.tree, schedule.scop, inner)
-        names = statements_of(schedule.scop, domain)
+        names = names_at(schedule.tree, schedule.scop, inner)
         combines = any(name in joins for name in names)
         count = len(find_band(schedule.tree, inner).members)
         across = rows if combines else min(count, rows + 1)
