@@ -37,8 +37,8 @@ from polyopt.emit.regions import region_arrays
 from polyopt.emit.views import View
 from polyopt.emit.wrapping import wrapped
 from polyopt.ir.expr import integer, sub
-from polyopt.ir.loops import For, LoopFunction, LoopKind
-from polyopt.ir.nodes import all_nodes
+from polyopt.ir.loops import LoopFunction, LoopKind
+from polyopt.ir.nodes import has_loop
 from polyopt.ir.source import Source
 
 
@@ -58,7 +58,7 @@ def emit_c(fn: LoopFunction, edition: Edition = BUILT) -> Source:
     entry = Function(f"int {frame.entry}", frame.declarations(), lines)
     functions = [*emitter.regions, entry]
     code = "\n\n".join(str(f) for f in functions)
-    openmp = any(isinstance(n, For) and n.kind is LoopKind.PARALLEL for n in all_nodes(fn.body))
+    openmp = has_loop(fn.body, LoopKind.PARALLEL)
     return Source(
         language="c",
         entry=frame.entry,

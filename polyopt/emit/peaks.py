@@ -18,8 +18,8 @@ from polyopt.errors import ScheduleError
 from polyopt.ir.array import Array, Role
 from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, integer, mul, walk
 from polyopt.ir.integers import evaluate
-from polyopt.ir.loops import AllocateArray, DeclareArray, For, Kernel, LoopFunction, LoopKind, Space
-from polyopt.ir.nodes import all_nodes
+from polyopt.ir.loops import AllocateArray, DeclareArray, Kernel, LoopFunction, LoopKind, Space
+from polyopt.ir.nodes import all_nodes, has_loop
 from polyopt.ir.program import Program
 
 
@@ -32,8 +32,7 @@ def planned_peak(
     parallel; arrays that share memory in turn count as the largest of them.  Scalars do not count.
     Raises `ScheduleError` PO0709 for unknown bytes.
     """
-    is_parallel = any(isinstance(node, For) and node.kind is LoopKind.PARALLEL
-                      for node in all_nodes(loops.body))  # fmt: skip
+    is_parallel = has_loop(loops.body, LoopKind.PARALLEL)
     threads = threads if is_parallel else 1
     hosts = {name: group[0] for group in loops.turns for name in group}
     memories: dict[str, int] = defaultdict(int)

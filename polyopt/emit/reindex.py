@@ -7,7 +7,6 @@ such a loop shifted back by the outer iterators, so that subscripts read `B[i, j
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 from polyopt.dataclass import replace
 from polyopt.emit.regions import expressions
@@ -15,7 +14,7 @@ from polyopt.ir.expr import Binary, BinaryOp, Compare, Expr, Iter, Load, add, re
 from polyopt.ir.linear import Linear, from_linear, linear, normalize
 from polyopt.ir.loops import Body, For, Node
 from polyopt.ir.names import has_iterator
-from polyopt.ir.nodes import bodies, changed, map_bodies
+from polyopt.ir.nodes import all_nodes, changed, map_bodies
 from polyopt.ir.types import DType
 
 
@@ -33,9 +32,9 @@ def _node(node: Node) -> Node:
 def _shifted(loop: For) -> For:  # noqa: C901 - three rules of rewriting
     """Return the loop counting `iter - offset` for the offset most subscripts use."""
     offsets: Counter[tuple[tuple[Expr, int], ...]] = Counter()
-    for node in loop.body:
+    for node in all_nodes(loop.body):
         _count(node, loop.iter, offsets)
-    inner = {name for node in loop.body for name in _iterators(node)}
+    inner = {node.iter for node in all_nodes(loop.body) if isinstance(node, For)}
     usable = {t: n for t, n in offsets.items() if not any(_name(atom) in inner for atom, _ in t)}
     if loop.step != 1 or not usable:
         return loop
@@ -72,15 +71,6 @@ def _name(atom: Expr) -> str:
     return atom.name if isinstance(atom, Iter) else ""
 
 
-def _iterators(node: Node) -> Iterator[str]:
-    """Yield the iterators of the loops in `node`, its own included."""
-    if isinstance(node, For):
-        yield node.iter
-    for body in bodies(node):
-        for part in body:
-            yield from _iterators(part)
-
-
 def cancelled(comparison: Expr) -> Expr:
     """Return an INT64 comparison without the terms that stand on both sides."""
     assert isinstance(comparison, Compare)
@@ -110,6 +100,3 @@ def _count(node: Node, iterator: str, offsets: Counter[tuple[tuple[Expr, int], .
                             if isinstance(atom, Iter) and atom.name != iterator
                         )
                         offsets[rest] += 1
-    for body in bodies(node):
-        for inner in body:
-            _count(inner, iterator, offsets)

@@ -28,7 +28,7 @@ from polyopt.ir.loops import (
     Space,
 )
 from polyopt.ir.names import fresh_name
-from polyopt.ir.nodes import Rule, all_nodes, bodies, changed, map_bodies, with_bodies
+from polyopt.ir.nodes import Rule, all_nodes, bodies, changed, has_loop, map_bodies, with_bodies
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.types import Kind
 from polyopt.never import assert_never
@@ -50,7 +50,7 @@ def declare_in_loops(
     names are not in `taken`.
     """
     done: set[str] = set()
-    has_grid = any(_has(body, kind) for kind in (LoopKind.BLOCK, LoopKind.THREAD))
+    has_grid = has_loop(body, LoopKind.BLOCK, LoopKind.THREAD)
     taken = {*taken, *(n.iter for n in all_nodes(body) if isinstance(n, For))}
     names = _UsedArrays()
     for array in arrays:
@@ -186,19 +186,10 @@ def _at_scope(loops: tuple[For, ...], array: Array, names: _UsedArrays) -> Body 
         return _declare(scope, array, Space.LOCAL, names)
     if LoopKind.BLOCK in kinds:
         return _declare(scope, array, Space.SHARED, names)
-    if _has(scope.body, LoopKind.BLOCK):
+    if has_loop(scope.body, LoopKind.BLOCK):
         return None
-    is_block = _has(scope.body, LoopKind.THREAD)  # a block of its own runs the loop
+    is_block = has_loop(scope.body, LoopKind.THREAD)  # a block of its own runs the loop
     return _declare(scope, array, Space.SHARED if is_block else Space.LOCAL, names)
-
-
-def _has(body: Body, kind: LoopKind) -> bool:
-    """Tell whether loops of a kind are in the body."""
-    return any(
-        (isinstance(node, For) and node.kind is kind)
-        or any(_has(part, kind) for part in bodies(node))
-        for node in body
-    )
 
 
 def _declare(loop: For, array: Array, space: Space, names: _UsedArrays) -> Body | None:

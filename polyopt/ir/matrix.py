@@ -17,7 +17,7 @@ from polyopt.ir.integers import evaluate
 from polyopt.ir.linear import linear
 from polyopt.ir.loops import Assign, Body, For, If, LoopKind
 from polyopt.ir.names import has_iterator
-from polyopt.ir.nodes import all_nodes
+from polyopt.ir.nodes import has_loop
 from polyopt.ir.types import DType
 
 ROWS, COLUMNS = 8, 4
@@ -90,7 +90,7 @@ class MatrixTile:
 
 def has_matrix(body: Body) -> bool:
     """Tell whether a MATRIX loop is anywhere in `body`."""
-    return any(isinstance(n, For) and n.kind is LoopKind.MATRIX for n in all_nodes(body))
+    return has_loop(body, LoopKind.MATRIX)
 
 
 def trips(loop: For) -> int:

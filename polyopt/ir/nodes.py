@@ -23,6 +23,7 @@ from polyopt.ir.loops import (
     For,
     If,
     Kernel,
+    LoopKind,
     Node,
     Place,
     SetLocal,
@@ -108,6 +109,11 @@ def unrepeated_nodes(body: Body) -> Iterator[Node]:
 def kernels_of(body: Body) -> Iterator[Kernel]:
     """Yield the kernels of `body`."""
     return (node for node in all_nodes(body) if isinstance(node, Kernel))
+
+
+def has_loop(body: Body, *kinds: LoopKind) -> bool:
+    """Tell whether a loop of one of `kinds` is anywhere in `body`."""
+    return any(isinstance(node, For) and node.kind in kinds for node in all_nodes(body))
 
 
 def own_expressions(node: Node) -> tuple[Expr, ...]:

@@ -25,7 +25,7 @@ from polyopt.ir.loops import (
     SetLocal,
     While,
 )
-from polyopt.ir.nodes import all_nodes, map_bodies
+from polyopt.ir.nodes import all_nodes, has_loop, map_bodies
 from polyopt.ir.views import without_views
 from polyopt.machine import Machine, Rates
 from polyopt.model.amount import Amount
@@ -69,7 +69,7 @@ class Nest:
     @property
     def is_library(self) -> bool:
         """Whether a library computes a product of it."""
-        return any(isinstance(n, For) and n.kind is LoopKind.LIBRARY for n in all_nodes(self.body))
+        return has_loop(self.body, LoopKind.LIBRARY)
 
     @property
     def is_vector(self) -> bool:

@@ -54,7 +54,7 @@ from polyopt.ir.loops import (
     While,
 )
 from polyopt.ir.names import symbols
-from polyopt.ir.nodes import all_nodes, bodies, own_expressions
+from polyopt.ir.nodes import all_nodes, bodies, has_loop, own_expressions
 from polyopt.ir.program import Program
 from polyopt.ir.scan import is_open
 from polyopt.ir.showing import show
@@ -72,7 +72,7 @@ def check_forms(function: LoopFunction) -> Claim:
         _body(function.body, is_shared=False)
         if any(isinstance(node, DeclareView) for node in all_nodes(function.body)):
             proof.views.check_views(function)
-        if any(isinstance(n, For) and n.kind is LoopKind.LIBRARY for n in all_nodes(function.body)):
+        if has_loop(function.body, LoopKind.LIBRARY):
             proof.regrouping.check_products(function.body, function.reassociable)
     except Unclaimable as error:
         return Claim(ClaimKind.CONTROL, error.subject, Verdict.REFUTED, "", error.reason)

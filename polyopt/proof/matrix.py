@@ -30,7 +30,7 @@ from polyopt.ir.loops import (
     Space,
 )
 from polyopt.ir.matrix import MatrixTile, NoTile, Operand, matrix_tile, reach, skipped, touched
-from polyopt.ir.nodes import all_nodes, bodies, map_bodies
+from polyopt.ir.nodes import all_nodes, bodies, has_loop, map_bodies
 from polyopt.ir.program import Program
 from polyopt.ir.types import DType
 from polyopt.proof.affine import NotAffine
@@ -75,7 +75,7 @@ def as_touched(body: Body) -> Body:
 
 
 def _has_matrix(body: Body) -> bool:
-    return any(isinstance(n, For) and n.kind is LoopKind.MATRIX for n in all_nodes(body))
+    return has_loop(body, LoopKind.MATRIX)
 
 
 def _tiles(kernel: Kernel) -> list[tuple[For, MatrixTile]]:

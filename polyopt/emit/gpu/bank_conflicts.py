@@ -22,7 +22,7 @@ from polyopt.ir.integers import evaluate
 from polyopt.ir.linear import linear
 from polyopt.ir.loops import Assign, Body, DeclareArray, For, Kernel, LoopFunction, Space
 from polyopt.ir.matrix import ROWS, MatrixTile, Operand, has_matrix, matrix_tile
-from polyopt.ir.nodes import all_nodes, bodies, kernels_of
+from polyopt.ir.nodes import all_nodes, kernels_of, nodes_in_loops
 
 WIDE = 16
 """Bytes that a thread reads or writes at once."""
@@ -80,7 +80,7 @@ def _accesses(nest: ThreadNest, arrays: Mapping[str, Array]) -> Iterator[_Access
             if array is not None:
                 yield _fragment(tile, operand, array, nest)
         return
-    for load, inner, is_written in _loads(nest.body, ()):
+    for load, inner, is_written in _loads(nest.body):
         array = arrays.get(load.array)
         if array is not None:
             width = _width(load, inner, array)
@@ -117,17 +117,14 @@ def _nests(body: Body) -> Iterator[ThreadNest]:
 _Found = tuple[Load, tuple[For, ...], bool]
 
 
-def _loads(body: Body, inner: tuple[For, ...]) -> Iterator[_Found]:
+def _loads(body: Body) -> Iterator[_Found]:
     """Yield accesses, with the loops that the thread runs around them."""
-    for node in body:
+    for around, node in nodes_in_loops(body):
         target = node.target if isinstance(node, Assign) else None
         for expr in expressions(node):
             for part in walk(expr):
                 if isinstance(part, Load):
-                    yield part, inner, part is target
-        around = (*inner, node) if isinstance(node, For) else inner
-        for part_ in bodies(node):
-            yield from _loads(part_, around)
+                    yield part, around, part is target
 
 
 def _counted(

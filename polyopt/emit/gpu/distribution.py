@@ -12,13 +12,8 @@ from collections.abc import Iterator
 from polyopt.dataclass import replace
 from polyopt.ir.expr import Expr, Unary, UnaryOp, loads
 from polyopt.ir.loops import Body, Declare, DeclareArray, For, If, LoopKind, Node
-from polyopt.ir.nodes import all_nodes, map_bodies
+from polyopt.ir.nodes import has_loop, map_bodies
 from polyopt.ir.types import DType
-
-
-def has_loop(body: Body, *kinds: LoopKind) -> bool:
-    """Tell whether a loop of one of `kinds` is anywhere in `body`."""
-    return any(isinstance(node, For) and node.kind in kinds for node in all_nodes(body))
 
 
 def in_order(body: Body, kind: LoopKind) -> Body:

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import groupby
 
 from polyopt.dataclass import dataclass, field, replace
-from polyopt.emit.gpu.distribution import distribute_loop, has_loop
+from polyopt.emit.gpu.distribution import distribute_loop
 from polyopt.emit.gpu.each_block import under_grid
 from polyopt.emit.gpu.grids import grid_of
 from polyopt.emit.gpu.lane_reductions import (
@@ -55,7 +55,7 @@ from polyopt.ir.loops import (
     SetLocal,
     While,
 )
-from polyopt.ir.nodes import all_nodes, bodies, changed, map_bodies, own_changed
+from polyopt.ir.nodes import all_nodes, bodies, changed, has_loop, map_bodies, own_changed
 from polyopt.ir.scan import NoScan, scan_of
 
 MOST_THREADS = 1024

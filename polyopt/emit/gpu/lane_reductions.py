@@ -9,14 +9,14 @@ from __future__ import annotations
 from polyopt.dataclass import replace
 from polyopt.emit.gpu.distribution import in_order
 from polyopt.emit.gpu.nests import Unbounded, extent, thread_nest
-from polyopt.emit.gpu.threads import fresh
+from polyopt.emit.gpu.threads import fresh, outermost_nests
 from polyopt.emit.regions import expressions, written_arrays
 from polyopt.ir.expr import Load, Symbol, integer, loads
 from polyopt.ir.extremum import Update, update_by
 from polyopt.ir.identity import identity
 from polyopt.ir.loops import Assign, Body, For, If, LoopKind, Node
 from polyopt.ir.names import has_iterator, reads
-from polyopt.ir.nodes import all_nodes, bodies, map_bodies, map_inner
+from polyopt.ir.nodes import all_nodes, map_bodies, map_inner
 from polyopt.ir.types import Kind
 
 WARP = 32
@@ -98,12 +98,8 @@ def _with_order(node: Node) -> Node:
 
 def has_lane_reductions(body: Body) -> bool:
     """Tell whether a block's code reduces across lanes."""
-    for node in body:
-        if isinstance(node, For) and node.kind is LoopKind.THREAD and node.reductions:
-            return True
-        if any(map(has_lane_reductions, bodies(node))):
-            return True
-    return False
+    loops = (node for node in all_nodes(body) if isinstance(node, For))
+    return any(loop.kind is LoopKind.THREAD and loop.reductions for loop in loops)
 
 
 # -- the threads of what is combined
@@ -127,16 +123,12 @@ def spread_over_lanes(body: Body, taken: set[str]) -> Body:
 def _widths(body: Body) -> dict[str, tuple[int, int]]:
     """Return the number of elements of an array that are reduced at once, and the lanes of each."""
     found: dict[str, tuple[int, int]] = {}
-    for node in body:
-        if isinstance(node, For) and node.kind is LoopKind.THREAD:
-            nest = thread_nest(node)
-            last = nest.loops[-1]
-            if last.reductions:
-                width = nest.extents[-1]
-                found[last.reductions[0][1].name] = nest.size // width, width
-        else:
-            for part in bodies(node):
-                found |= _widths(part)
+    for loop in outermost_nests(body):
+        nest = thread_nest(loop)
+        last = nest.loops[-1]
+        if last.reductions:
+            width = nest.extents[-1]
+            found[last.reductions[0][1].name] = nest.size // width, width
     return found
 
 

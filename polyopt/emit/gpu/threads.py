@@ -12,7 +12,7 @@ from itertools import islice, product
 from math import prod
 
 from polyopt.dataclass import replace
-from polyopt.emit.gpu.distribution import directly_inside, distribute_loop, has_loop, in_order
+from polyopt.emit.gpu.distribution import directly_inside, distribute_loop, in_order
 from polyopt.emit.gpu.grids import boxed
 from polyopt.emit.gpu.nests import Unbounded, bounds_use, extent, spans
 from polyopt.ir.expr import (
@@ -42,7 +42,7 @@ from polyopt.ir.loops import (
     Space,
 )
 from polyopt.ir.names import fresh_name, iterators
-from polyopt.ir.nodes import all_nodes, bodies, map_bodies
+from polyopt.ir.nodes import all_nodes, bodies, has_loop, map_bodies
 from polyopt.ir.types import DType
 
 STRIP = 256

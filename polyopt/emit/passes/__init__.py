@@ -33,8 +33,8 @@ from polyopt.emit.passes.simplify import simplify
 from polyopt.emit.passes.unroll import unroll, unroll_and_jam, unroll_in_lanes
 from polyopt.ir.array import Role
 from polyopt.ir.budget import optional
-from polyopt.ir.loops import For, LoopFunction, LoopKind
-from polyopt.ir.nodes import all_nodes
+from polyopt.ir.loops import LoopFunction, LoopKind
+from polyopt.ir.nodes import has_loop
 from polyopt.machine import Machine
 
 __all__ = ["optimize_loops"]
@@ -45,7 +45,7 @@ MOST = 0.5  # of the time that is left, for one pass
 def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
     """Return `fn` after all passes; one that takes too long is left out."""
     del fp
-    if _has_products(fn):
+    if has_loop(fn.body, LoopKind.LIBRARY):
         fn, products = emit.library_products.set_aside(fn)
         return emit.library_products.put_back(optimize_loops(fn, machine, ""), products)
     sizes = computed_sizes(fn)
@@ -85,11 +85,6 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
 
 def _nothing(fn: LoopFunction) -> LoopFunction:
     return fn
-
-
-def _has_products(fn: LoopFunction) -> bool:
-    """Whether there are loops that a library computes."""
-    return any(isinstance(n, For) and n.kind is LoopKind.LIBRARY for n in all_nodes(fn.body))
 
 
 def _has_several(fn: LoopFunction) -> bool:

@@ -17,7 +17,7 @@ from polyopt.emit.passes.row_recurrences import row_recurrence
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, add, integer, operands, sub
 from polyopt.ir.linear import normalize
 from polyopt.ir.loops import Assign, Body, For, If, LoopFunction, LoopKind, Node
-from polyopt.ir.nodes import all_nodes
+from polyopt.ir.nodes import all_nodes, has_loop
 from polyopt.ir.types import DType
 from polyopt.machine import Machine
 
@@ -37,7 +37,7 @@ def vectorize_across_rows(fn: LoopFunction, machine: Machine) -> LoopFunction:
 
 
 def _marked(loop: For, rows: frozenset[str], machine: Machine) -> Body:
-    if not any(isinstance(n, For) and n.kind is LoopKind.VECTOR for n in all_nodes(loop.body)):
+    if not has_loop(loop.body, LoopKind.VECTOR):
         return (loop,)
     sizes = {n.target.dtype.size for n in all_nodes(loop.body) if isinstance(n, Assign)}
     lanes = machine.vector_bytes // max(sizes, default=machine.vector_bytes)
