@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 
 import numpy as np
 import pytest
@@ -252,6 +253,23 @@ def test_arguments_that_are_missing_or_unknown(polyopt, arguments, said):
 def test_sizes_that_must_agree_follow_one_another(polyopt, demo):
     outcome = polyopt("run", "demo.py:shifted", "--sizes", "N=6", "--json")
     assert json.loads(outcome.out)["shapes"] == [[6], [7]]
+
+
+@pytest.mark.toolchain
+def test_run_asks_for_the_memory_that_it_may_use(polyopt, write):
+    function = """
+        import polyopt as po
+
+        def f(a: po.f64["N,N"], b: po.f64["N,N"]):
+            t = a @ b
+            for i in range(a.shape[0]):
+                for j in range(a.shape[0]):
+                    a[i, j] = t[i, j] + t[j, i]
+    """
+    write("product.py", textwrap.dedent(function))
+    outcome = polyopt("run", "product.py:f", "--sizes", "N=100", "--memory", "1kB")
+    assert outcome.code != 0
+    assert "use memory=80000 or more" in outcome.err
 
 
 @pytest.mark.toolchain
