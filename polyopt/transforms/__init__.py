@@ -39,12 +39,14 @@ if TYPE_CHECKING:
     from polyopt.transforms.layout import Part as Part
     from polyopt.transforms.layout import read_dimension as read_dimension
     from polyopt.transforms.library import Library as Library
+    from polyopt.transforms.marks import Parallelize as Parallelize
+    from polyopt.transforms.marks import Unroll as Unroll
+    from polyopt.transforms.marks import Vectorize as Vectorize
     from polyopt.transforms.mirror import Mirror as Mirror
     from polyopt.transforms.move import Move as Move
     from polyopt.transforms.online import Online as Online
     from polyopt.transforms.overlap import Overlap as Overlap
     from polyopt.transforms.pack import Pack as Pack
-    from polyopt.transforms.parallelize import Parallelize as Parallelize
     from polyopt.transforms.peel import Peel as Peel
     from polyopt.transforms.pipeline import Pipeline as Pipeline
     from polyopt.transforms.rearrange import Rearrange as Rearrange
@@ -70,8 +72,6 @@ if TYPE_CHECKING:
     from polyopt.transforms.text import show_schedules as show_schedules
     from polyopt.transforms.threads import Threads as Threads
     from polyopt.transforms.tile import Tile as Tile
-    from polyopt.transforms.unroll import Unroll as Unroll
-    from polyopt.transforms.vectorize import Vectorize as Vectorize
     from polyopt.transforms.version import Bound as Bound
     from polyopt.transforms.version import Version as Version
 else:

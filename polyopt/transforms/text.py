@@ -100,7 +100,7 @@ STEPS: dict[str, Step] = {
     "online": Step("online(S3, 128, 256)", "online.Online"),
     "overlap": Step("overlap(t, 2, 32, 32)", "overlap.Overlap"),
     "pack": Step("pack(B, k_tile)", "pack.Pack"),
-    "parallelize": Step("parallelize(i)", "parallelize.Parallelize"),
+    "parallelize": Step("parallelize(i)", "marks.Parallelize"),
     "peel": Step("peel(L0)", "peel.Peel"),
     "pipeline": Step("pipeline(k_tile, 2)", _pipeline),
     "privatise": Step("privatise(T, i)", "expand.Expand"),
@@ -122,8 +122,8 @@ STEPS: dict[str, Step] = {
     "tensorize": Step("tensorize(L0.point, 64, 32)", "tensorize.Tensorize"),
     "threads": Step("threads(i, j)", "threads.Threads"),
     "tile": Step("tile(L0, 32, 32)", "tile.Tile"),
-    "unroll": Step("unroll(i)", "unroll.Unroll"),
-    "vectorize": Step("vectorize(j)", "vectorize.Vectorize"),
+    "unroll": Step("unroll(i)", "marks.Unroll"),
+    "vectorize": Step("vectorize(j)", "marks.Vectorize"),
     "version": Step("version(N <= 8)", "version.Version"),
 }
 
