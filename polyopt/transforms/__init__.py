@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from polyopt.transforms.expand import Expand as Expand
     from polyopt.transforms.finish import Finish as Finish
     from polyopt.transforms.fuse import Fuse as Fuse
-    from polyopt.transforms.grid import Grid as Grid
     from polyopt.transforms.hold import Hold as Hold
     from polyopt.transforms.interchange import Interchange as Interchange
     from polyopt.transforms.layout import Dimension as Dimension
@@ -39,6 +38,8 @@ if TYPE_CHECKING:
     from polyopt.transforms.layout import Part as Part
     from polyopt.transforms.layout import read_dimension as read_dimension
     from polyopt.transforms.library import Library as Library
+    from polyopt.transforms.mapping import Grid as Grid
+    from polyopt.transforms.mapping import Threads as Threads
     from polyopt.transforms.marks import Parallelize as Parallelize
     from polyopt.transforms.marks import Unroll as Unroll
     from polyopt.transforms.marks import Vectorize as Vectorize
@@ -70,7 +71,6 @@ if TYPE_CHECKING:
     from polyopt.transforms.text import parse_schedules as parse_schedules
     from polyopt.transforms.text import parse_steps as parse_steps
     from polyopt.transforms.text import show_schedules as show_schedules
-    from polyopt.transforms.threads import Threads as Threads
     from polyopt.transforms.tile import Tile as Tile
     from polyopt.transforms.version import Bound as Bound
     from polyopt.transforms.version import Version as Version

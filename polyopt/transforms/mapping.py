@@ -1,16 +1,18 @@
-"""Resolve, check and mark the loops that a mapping to a device names.
+"""Grid, threads: run loops across the blocks and the threads of a device.
 
-In: names of loops or bands.  Out: the tree with them marked; legal alternatives.
-Refuses: loops that are not adjacent (PO0304), nests that are mapped already (PO0336).
+In: names of loops or bands.  Out: the tree with them marked; the legality check decides.
+Refuses: loops that are not adjacent (PO0304), nests that are mapped already (PO0336), grids of more
+than six loops (PO0303).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from polyopt.dataclass import replace
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.loops import LoopKind
+from polyopt.ir.scop import Scop
 from polyopt.schedule.legality import Fault
 from polyopt.schedule.repair import RefusedStep, Repair, RepairKind
 from polyopt.schedule.schedule import Transform
@@ -27,6 +29,7 @@ from polyopt.schedule.tree import (
 from polyopt.transforms.reference import change_members
 from polyopt.transforms.repair_loops import name_of
 from polyopt.transforms.repair_parallel import marked_instead
+from polyopt.transforms.written import Written
 
 MAPPED = (LoopKind.BLOCK, LoopKind.THREAD)
 
@@ -116,3 +119,88 @@ def mapped_instead(
                 yield Repair(RepairKind.FEWER, (step(fewer),))
     loop = LoopRef(label, (bad or positions)[0])
     yield from marked_instead(refused, loop, lambda name: step((name,)))
+
+
+MOST = 6
+"""Loops whose iterations a grid has blocks for; more than three are counted along one dimension."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid(Written):
+    """Run the loops across the blocks of a grid: blocks run in any order and share nothing.
+
+    The last loop is the grid's fastest dimension.  The loops must carry no dependence.
+
+    >>> from polyopt.schedule.demo import demo
+    >>> from polyopt.transforms.tile import Tile
+    >>> print(demo().apply(Tile("L0", (8, 32)), Grid(("L0.tile",))))
+    for i_tile = floor(i/8):  [L0.tile[0]]  # block, permutable band
+      for j_tile = floor(j/32):  [L0.tile[1]]  # block
+        for i = i:  [L0.point[0]]  # carries no dependence, permutable band
+          for j = j:  [L0.point[1]]  # carries no dependence
+            S0: A1[i, j] = A0[i, j]
+    """
+
+    loops: tuple[str, ...]
+
+    def rewrite(self, tree: Tree, scop: Scop) -> Tree:
+        """Return the tree with the loops marked.
+
+        Raises `ScheduleError` PO0301, PO0302, PO0303, PO0304, PO0336.
+        """
+        label, positions = named_loops(tree, self.loops, str(self))
+        if len(positions) > MOST:
+            raise ScheduleError(
+                "PO0303",
+                f"{self}: a grid has at most {MOST} loops, {len(positions)} were given",
+                hint=f"name at most {MOST} loops; the others run inside a block",
+            )
+        outer = around(tree, label, positions[0])
+        inner = loops_inside(tree, label, positions[-1])
+        hint = "a nest has one grid: name all its loops in one step, before `threads`"
+        refuse_kinds(str(self), outer, MAPPED, "around it", hint)
+        refuse_kinds(str(self), inner, (LoopKind.BLOCK,), "inside it", hint)
+        return marked(tree, label, positions, LoopKind.BLOCK)
+
+    def repairs(self, refused: RefusedStep) -> Iterator[Repair]:
+        """Yield what might be legal instead, cheapest first."""
+        yield from mapped_instead(refused, self.loops, Grid)
+
+
+@dataclass(frozen=True, slots=True)
+class Threads(Written):
+    """Distribute the loops' iterations to the threads of a block.
+
+    Neighbouring iterations of the last loop go to neighbouring threads.  The loops must carry no
+    dependence; one thread runs their body.  Every nest inside the grid may be distributed in its
+    own way; barriers separate nests that need one.
+
+    >>> from polyopt.schedule.demo import demo
+    >>> from polyopt.transforms.tile import Tile
+    >>> tiled = demo().apply(Tile("L0", (8, 32)), Grid(("L0.tile",)))
+    >>> print(tiled.apply(Threads(("L0.point",))))
+    for i_tile = floor(i/8):  [L0.tile[0]]  # block, permutable band
+      for j_tile = floor(j/32):  [L0.tile[1]]  # block
+        for i = i:  [L0.point[0]]  # thread, permutable band
+          for j = j:  [L0.point[1]]  # thread
+            S0: A1[i, j] = A0[i, j]
+    """
+
+    loops: tuple[str, ...]
+
+    def rewrite(self, tree: Tree, scop: Scop) -> Tree:
+        """Return the tree with the loops marked.
+
+        Raises `ScheduleError` PO0301, PO0302, PO0304, PO0336.
+        """
+        label, positions = named_loops(tree, self.loops, str(self))
+        outer = around(tree, label, positions[0])
+        inner = loops_inside(tree, label, positions[-1])
+        hint = "loops across threads are neighbours in one band: name them in one step"
+        refuse_kinds(str(self), outer, (LoopKind.THREAD,), "around it", hint)
+        refuse_kinds(str(self), inner, MAPPED, "inside it", hint)
+        return marked(tree, label, positions, LoopKind.THREAD)
+
+    def repairs(self, refused: RefusedStep) -> Iterator[Repair]:
+        """Yield what might be legal instead, cheapest first."""
+        yield from mapped_instead(refused, self.loops, Threads)

@@ -29,7 +29,7 @@ class Pipeline:
     supports it copies asynchronously, unless `is_plain`.
 
     >>> from polyopt.schedule.demo import demo
-    >>> from polyopt.transforms.grid import Grid
+    >>> from polyopt.transforms.mapping import Grid
     >>> from polyopt.transforms.pack import Pack
     >>> from polyopt.transforms.tile import Tile
     >>> tiled = demo().apply(Tile("L0", (32, 32)), Pack("A0", "j_tile"), Grid(("i_tile",)))

@@ -25,7 +25,7 @@ class Swizzle(Written):
     of blocks load less from memory than rows of blocks.
 
     >>> from polyopt.schedule.demo import demo
-    >>> from polyopt.transforms.grid import Grid
+    >>> from polyopt.transforms.mapping import Grid
     >>> from polyopt.transforms.tile import Tile
     >>> tiled = demo().apply(Tile("L0", (8, 32)), Grid(("L0.tile",)))
     >>> print(tiled.apply(Swizzle("i_tile", "j_tile", 8)))
