@@ -191,3 +191,23 @@ def real_types(z):
 @pytest.mark.filterwarnings("ignore:Casting complex")
 def test_astype_keeps_the_real_parts():
     agree(real_types, np.array([1 + 2j, -3.5j, 2.5]))
+
+
+def of_two_sets(a, b):
+    return np.intersect1d(a, b), np.setdiff1d(a, b), np.union1d(a, b)
+
+
+SETS = (
+    np.array([3, 1, 7, 1], np.int8),
+    np.array([7, -1, 3], np.int64),
+    np.array([2**64 - 1, 3], np.uint64),
+    np.array([np.nan, 3.0, -np.inf, np.nan]),
+    np.zeros(0),
+    np.zeros(0, np.int32),
+)
+
+
+@pytest.mark.parametrize("b", SETS)
+@pytest.mark.parametrize("a", SETS)
+def test_sets_of_other_types_and_without_elements(a: np.ndarray, b: np.ndarray) -> None:
+    agree(of_two_sets, a, b)

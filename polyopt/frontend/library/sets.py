@@ -36,16 +36,16 @@ def unique(
 
 
 def _among(element: Any, others: Any) -> Any:
-    """Whether each element is one of others, of which there must be some."""
+    """Whether each element is one of others; NaN, which equals nothing, is none."""
     ordered = np.sort(np.ravel(others))
-    place = np.minimum(np.searchsorted(ordered, element), ordered.shape[0] - 1)
-    return ordered[place] == element
+    first, end = np.searchsorted(ordered, element), np.searchsorted(ordered, element, side="right")
+    return (first < end) & (element == element)
 
 
 def intersect1d(ar1: Any, ar2: Any) -> Any:
     """The elements of both, sorted."""
-    one = unique(ar1)
-    return one[_among(one, ar2)]
+    both = np.sort(np.concatenate((unique(ar1), unique(ar2))))
+    return both[:-1][both[1:] == both[:-1]]
 
 
 def setdiff1d(ar1: Any, ar2: Any) -> Any:
