@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.errors import FrontendError
 
 
 def one_row(b):
@@ -81,6 +82,36 @@ def columns_flat(m):
     v[3] = 5
 
 
+def other_way_round(m):
+    v = m[::-1, ::-1].reshape(-1)
+    v[3] = 5
+
+
+def rows_the_other_way_round(m):
+    v = m[::-1].reshape(-1)
+    v[3] = 5
+
+
+def every_other_column(m):
+    v = m[:, ::2].reshape(-1)
+    v[3] = 5
+
+
+def pairs_flat(b):
+    v = b.reshape((-1, 2)).ravel()
+    v[1] = 5
+
+
+def row_flat(m):
+    v = m[1].ravel()
+    v[1] = 5
+
+
+def row_in_order(m):
+    v = np.ascontiguousarray(m[1])
+    v[1] = 5
+
+
 def one_column(m):
     v = m[:, 1].reshape((1, 3))
     v[0, 2] = 5
@@ -102,10 +133,9 @@ def blocks_apart(t):
 
 
 VECTORS = (one_row, rows, split, flat, every_other, every_other_flat, back)
-MATRICES = (
-    *(merged, merged_part, merged_with_gaps, merged_flat),
-    *(transposed, transposed_columns, columns_flat, one_column),
-)
+MERGED = (merged, merged_part, merged_with_gaps, transposed_columns)
+MATRICES = (merged_flat, transposed, columns_flat, one_column)
+WHOLE = (*MERGED, *MATRICES, other_way_round, rows_the_other_way_round, row_flat, row_in_order)
 BLOCKS = (blocks, blocks_apart)
 
 
@@ -115,7 +145,9 @@ def vector(step: int) -> np.ndarray:
 
 CASES = [
     *((f, lambda step=step: vector(step)) for f in VECTORS for step in (1, 2, -1, -2)),
-    *((f, lambda: np.arange(15.0).reshape(3, 5)) for f in MATRICES),
+    (pairs_flat, lambda: vector(1)),
+    *((f, lambda: np.arange(15.0).reshape(3, 5)) for f in WHOLE),
+    *((f, lambda: np.arange(18.0).reshape(3, 6)[:, :5]) for f in (row_flat, row_in_order)),
     *(
         (f, lambda: np.asfortranarray(np.arange(15.0).reshape(3, 5)))
         for f in MATRICES
@@ -158,3 +190,39 @@ def test_what_is_written_through_a_view_is_seen(
     po.kernel(function)(ours)
     function(theirs)
     np.testing.assert_array_equal(ours, theirs)
+
+
+BOXES = np.arange(24.0).reshape(2, 3, 4)
+TELLING = [  # arrays of which NumPy makes views, in whose types is not told from others
+    *((f, np.arange(18.0).reshape(3, 6)[:, ::2]) for f in MERGED),
+    *((f, np.arange(15.0).reshape(3, 5)[::-1, ::-1]) for f in MERGED),
+    *((f, np.asfortranarray(np.arange(15.0).reshape(3, 5))) for f in MERGED),
+    *((f, np.arange(9.0).reshape(3, 3)[::-1, ::-1]) for f in (row_flat, row_in_order)),
+    *((f, BOXES[::-1, ::-1, ::-1]) for f in BLOCKS),
+    (every_other_column, np.arange(18.0).reshape(3, 6)),
+    (pairs_flat, vector(2)),
+]
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("function, array", TELLING)
+def test_writes_that_only_strides_or_sizes_tell_are_refused(
+    function: Callable[..., Any], array: np.ndarray
+) -> None:
+    with pytest.raises(FrontendError, match="PO0160"):
+        po.kernel(function).compile(array)
+
+
+def read_only_so_far(m):
+    s = m.reshape(-1).sum() + m[:, ::2].reshape(-1)[1]
+    m[0, 0] = s
+    return s
+
+
+@pytest.mark.toolchain
+def test_reshaped_arrays_that_are_only_read_have_any_strides() -> None:
+    m = np.arange(18.0).reshape(3, 6)
+    for make in (lambda: m.copy(), lambda: np.asfortranarray(m), lambda: m.copy()[::-1, ::-2]):
+        ours, theirs = make(), make()
+        assert po.kernel(read_only_so_far)(ours) == read_only_so_far(theirs)
+        np.testing.assert_array_equal(ours, theirs)

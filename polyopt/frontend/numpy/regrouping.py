@@ -19,17 +19,17 @@ from polyopt.frontend.integers.affine_integers import (
     constant,
     floordiv,
     is_affine,
-    minus,
     negated,
 )
 from polyopt.frontend.numpy.axis_reductions import with_unit_axes
 from polyopt.frontend.numpy.call_arguments import Arguments, dtype, extents, is_none, tensor
+from polyopt.frontend.numpy.contiguity import can_merge, depends_on_layout, is_contiguous
 from polyopt.frontend.numpy.creation import converted, copied
 from polyopt.frontend.numpy.reshaping import transposed, without_axes
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.decisions import decided
 from polyopt.frontend.program.facts import Facts
-from polyopt.frontend.program.memory import forced, in_turn, stored
+from polyopt.frontend.program.memory import forced, stored
 from polyopt.frontend.program.snapshots import LAYOUT, stand_for
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.computed_sizes import (
@@ -38,6 +38,7 @@ from polyopt.frontend.values.computed_sizes import (
     factored,
     is_over_params,
     product,
+    product_of,
     reduced,
     safe,
 )
@@ -46,9 +47,8 @@ from polyopt.frontend.values.merged_dimensions import join, merge, split
 from polyopt.frontend.values.shapes import equate
 from polyopt.frontend.values.values import Index, Known, Number, Tensor, Value, remapped
 from polyopt.frontend.values.values import Sequence as Items
-from polyopt.ir.expr import Binary, BinaryOp, CompareOp, Const, Expr, Iter, integer, walk
+from polyopt.ir.expr import Binary, BinaryOp, CompareOp, Const, Expr, integer
 from polyopt.ir.showing import show
-from polyopt.ir.source import Layout
 
 
 def reshape(b: Builder, args: Arguments) -> Value:
@@ -138,11 +138,6 @@ def _is_minus_one(size: Value) -> bool:
             return False
 
 
-def product_of(facts: Facts, shape: Sequence[Expr]) -> Expr:
-    """Return the product of extents over the parameters that a call gives, in one order."""
-    return reduced(product(facts.expanded(extent) for extent in shape))
-
-
 def contiguous(b: Builder, args: Arguments) -> Value:
     """np.ascontiguousarray: the array itself where its elements are in C order"""
     return _laid_out(b, args, lambda value: value)
@@ -162,24 +157,18 @@ def _laid_out(b: Builder, args: Arguments, turned: Callable[[Tensor], Tensor]) -
         value = with_unit_axes(value, (0,))
     if found is not value.dtype or value.view is None or value.merged is not None:
         return converted(value, found, args.loc)
-    if _depends_on_layout(turned(value)):
+    if depends_on_layout(turned(value)):
         return _perhaps_copied(b, value, args.loc)
-    if _is_end_of_rows(turned(value), 0):
+    is_whole = is_contiguous(b, turned(value))
+    if is_whole:
         return value
+    if is_whole is None:
+        return replace(copied(value), part_of=value)
     dims = range(value.rank) if value.view.buffer.argument is not None else ()
     units = tuple(d for d in dims if _is_unit(b, value.shape[d], args.loc))
-    if units and _is_end_of_rows(turned(without_axes(value, units)), 0):
+    if units and is_contiguous(b, turned(without_axes(value, units))):
         return value
     return converted(value, found, args.loc)
-
-
-def _depends_on_layout(value: Tensor) -> bool:
-    """Whether only the layout of an array in memory tells if elements of it are in C order."""
-    if value.view is None or value.rank < 2:
-        return False
-    buffer, places = value.view.buffer, tuple(Iter(f"?{d}") for d in range(value.rank))
-    is_turned = buffer.layout is Layout.STRIDED and not in_turn(value.view.index(places), places)
-    return is_turned or not buffer.in_order
 
 
 def _perhaps_copied(b: Builder, value: Tensor, loc: Loc | None) -> Tensor:
@@ -259,30 +248,22 @@ def reshaped(b: Builder, value: Tensor, target: Index, loc: Loc | None) -> Tenso
 def _without_gaps(b: Builder, value: Tensor, loc: Loc | None) -> Tensor:
     """Return `value` as a view only where NumPy's ravel gives one: in contiguous memory."""
     source = value if value.merged is None else value.merged.source
-    if _depends_on_layout(source):
+    if depends_on_layout(source):
         return value  # `_in_one_piece` sees to it
-    if source.view is None or _is_end_of_rows(source, 0):
+    is_whole = is_contiguous(b, source)
+    if is_whole:
         return value
+    if is_whole is None:
+        return replace(copied(value), part_of=source)
+    assert source.view is not None
     for start in range(1, source.rank if source.view.buffer.argument is not None else 0):
-        if _is_end_of_rows(source, start):
+        kept = without_axes(source, tuple(range(start)))
+        if is_contiguous(b, kept):
             units = tuple(d for d in range(start) if _is_unit(b, source.shape[d], loc))
             if len(units) == start:  # a single row has no gaps
-                return without_axes(source, units)
+                return kept
             break
     return copied(value)
-
-
-def _is_end_of_rows(value: Tensor, start: int) -> bool:
-    """Tell whether the dimensions from `start` on are the last ones of memory, without gaps."""
-    assert value.view is not None
-    dims = tuple(range(start, value.rank))
-    first = _first_in_row(value, dims)
-    return first is not None and first + len(dims) == len(value.view.buffer.shape)
-
-
-def _can_merge(value: Tensor, dims: tuple[int, ...]) -> bool:
-    """Whether NumPy's reshape makes one dimension of `dims` without a copy."""
-    return len(dims) == 1 or value.view is None or _first_in_row(value, dims) is not None
 
 
 def _in_one_piece(b: Builder, value: Tensor, wanted: Index, loc: Loc | None) -> Tensor:
@@ -294,16 +275,17 @@ def _in_one_piece(b: Builder, value: Tensor, wanted: Index, loc: Loc | None) -> 
     """
     if not value.shape or not wanted:
         return value
-    if _depends_on_layout(value):
+    if depends_on_layout(value):
         return value if value.shape == wanted else _perhaps_copied(b, value, loc)
     pieces = blocks(b.facts, value.shape, wanted)
-    gaps = [d for block in pieces if not _can_merge(value, block.old) for d in block.old]
+    merging = {block.old: can_merge(b, value, block.old) for block in pieces if block.old}
+    if all(merging.values()):
+        return value
+    gaps = [d for dims, is_merged in merging.items() if is_merged is False for d in dims]
     is_flat = len(wanted) == 1 and value.view is not None and value.view.buffer.argument is not None
     units = tuple(d for d in gaps if is_flat and _is_unit(b, value.shape[d], loc))
     if units:
         return _in_one_piece(b, without_axes(value, units), wanted, loc)
-    if not gaps:
-        return value
     is_split = all(len(block.new) > 1 for block in pieces if set(block.old) & set(gaps))
     return replace(copied(value), part_of=value) if is_split else copied(value)
 
@@ -322,37 +304,6 @@ def _is_unit(b: Builder, extent: Expr, loc: Loc | None) -> bool:
         hint = "copy the array first: np.copy(...)"
         _require(b, CompareOp.NE, extent, ONE, "PO0173", message, loc, hint)
     return found is True
-
-
-def _first_in_row(value: Tensor, dims: tuple[int, ...]) -> int | None:
-    """Return where the neighbouring dimensions `dims` begin in the array that `value` is a view of.
-
-    None where they do not, as far as the kernel knows, pass through its memory without gaps.
-    """
-    assert value.view is not None
-    buffer = value.view.buffer
-    places = tuple(Iter(f"?{d}") for d in range(value.rank))
-    used = value.view.index(places)
-    if not dims:
-        return len(used)
-    mine = tuple(places[d] for d in dims)
-    first = next((k for k, part in enumerate(used) if _is_from_somewhere(part, mine[0])), -1)
-    row, inner = range(first, first + len(dims)), slice(first + 1, first + len(dims))
-    others = (part for k, part in enumerate(used) if k not in row)
-    if (
-        buffer.layout.value != "c"
-        or first < 0
-        or used[inner] != mine[1:]
-        or any(part in mine for other in others for part in walk(other))
-        or tuple(value.shape[d] for d in dims[1:]) != buffer.shape[inner]
-    ):
-        return None
-    return first
-
-
-def _is_from_somewhere(part: Expr, place: Iter) -> bool:
-    """Whether a subscript is `place`, or is so many elements after it."""
-    return place in walk(part) and place not in walk(minus(part, place))
 
 
 def _require_equal(b: Builder, old: Sequence[Expr], new: Sequence[Expr], loc: Loc | None) -> None:

@@ -7,7 +7,7 @@ parameters of their own; a call computes them before it runs.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from polyopt.frontend.integers.affine_integers import (
     ONE,
@@ -133,6 +133,11 @@ def product(factors: Iterable[Expr]) -> Expr:
     for factor in factors:
         total = factor if total == ONE else Binary(BinaryOp.MUL, total, factor, DType.INT64)
     return total
+
+
+def product_of(facts: Facts, shape: Sequence[Expr]) -> Expr:
+    """Return the product of extents over the parameters that a call gives, in one order."""
+    return reduced(product(facts.expanded(extent) for extent in shape))
 
 
 def divided(expr: Expr, by: Expr) -> Expr | None:
