@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import polyopt as po
 from polyopt.errors import PolyoptError
 from tests.unit.frontend.harness import agree, compiled, run_program
 
@@ -70,3 +71,28 @@ def test_pythons_integers_must_fit_the_type_they_are_converted_to(number: int) -
         with pytest.raises(PolyoptError) as caught:
             run_program(compiled(program, number, x), (number, x))
         assert caught.value.code in ("PO0176", "PO0234")
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("source", ["float16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("kind", ["uint8", "uint16", "uint32", "uint64"])
+def test_negative_floats_wrap_as_unsigned_integers_in_every_lane(kind: str, source: str) -> None:
+    def program(x, y):
+        for i in range(len(x)):
+            y[i] = x.real[i]
+        return x.astype(y.dtype), y
+
+    x = np.resize(np.array([-1.0, -2.5, 7.75, -129.5, 0.0, 30000.0]), 29).astype(source)
+    theirs = program(x, np.zeros(len(x), kind))
+    ours = po.kernel(program)(x, np.zeros(len(x), kind))
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.toolchain
+def test_floats_from_the_upper_half_of_unsigned_integers() -> None:
+    def program(x):
+        return x.astype(np.uint64)
+
+    x = np.resize(np.array([2.0**63, 1.5e19, -3.0, 2.0**62, 2.0**64 - 2048]), 29)
+    np.testing.assert_array_equal(po.kernel(program)(x), program(x))

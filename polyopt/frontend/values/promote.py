@@ -187,7 +187,22 @@ def cast(expr: Expr, dtype: DType, loc: Loc | None = None) -> Expr:
         return Cast(Cast(expr, DType.UINT64), dtype)  # that value, not the name's, is what is left
     if dtype is DType.BOOL:
         return Compare(CompareOp.NE, expr, convert_constant(Const(0, DType.INT64), expr.dtype, loc))
+    if expr.dtype.is_float and dtype in (DType.UINT32, DType.UINT64):
+        return _unsigned(expr, dtype)
     return Cast(expr, dtype)
+
+
+def _unsigned(expr: Expr, dtype: DType) -> Expr:
+    """Return a float as an unsigned integer: modulo 2**bits, as NumPy's are; C's need not be."""
+    found = Cast(Cast(expr, DType.INT64), dtype)
+    if dtype is DType.UINT32:
+        return found
+    if expr.dtype.is_half:
+        return _unsigned(Cast(expr, DType.FLOAT32), dtype)
+    half = Const(2.0**63, expr.dtype)
+    rest = Cast(Cast(Binary(BinaryOp.SUB, expr, half, expr.dtype), DType.INT64), dtype)
+    upper = Binary(BinaryOp.XOR, rest, Const(2**63, dtype), dtype)
+    return Select(Compare(CompareOp.GE, expr, half), upper, found, dtype)
 
 
 def _sides(expr: Select) -> tuple[Expr, Expr]:
