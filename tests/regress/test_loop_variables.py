@@ -154,3 +154,16 @@ def test_loops_that_run_are_as_before() -> None:
         return i
 
     agree(program, np.ones(4), 3)
+
+
+def test_loop_variable_that_was_an_argument_read_before() -> None:
+    def program(a, i):
+        head, size = a[:i], i + 1
+        total = 0.0
+        for i, v in enumerate(a):
+            total += i * v
+        for i in range(i, -1, -1):  # noqa: B020  the argument is the first bound
+            total -= i
+        return head, size, total, np.arange(size)
+
+    agree(program, np.array([1.0, 2.0, 3.0]), 2)

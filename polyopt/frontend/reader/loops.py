@@ -59,7 +59,7 @@ from polyopt.frontend.variables.name_rotation import (
     trips,
     watch_again,
 )
-from polyopt.ir.expr import Expr, Load, integer
+from polyopt.ir.expr import Expr, Iter, Load, integer
 from polyopt.ir.types import DType
 
 
@@ -355,7 +355,7 @@ def _keep_last(
 ) -> None:
     """Keep a number that a later iteration, of any phase, or the loop's end would change."""
     value = frame.env.get(name)
-    if not isinstance(value, Number) or (period == 1 and not mentions(value, loop.iter)):
+    if not isinstance(value, Number) or (period == 1 and not mentions(value, Iter(loop.iter))):
         return
     variable = finals.get(name)
     if variable is None:

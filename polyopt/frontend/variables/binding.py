@@ -45,7 +45,7 @@ from polyopt.frontend.variables.alternatives import kept_apart
 from polyopt.frontend.variables.call_frames import Frame
 from polyopt.frontend.variables.lists import made
 from polyopt.frontend.variables.memory_variables import learn_result, store_pinned
-from polyopt.ir.expr import Expr, Iter, Param, walk
+from polyopt.ir.expr import Iter, Param, walk
 
 
 def bind(b: Builder, frame: Frame, name: str, value: Value, node: ast.AST) -> None:
@@ -144,7 +144,7 @@ def forget_iterator(frame: Frame, iterator: str, shown: str) -> None:
     reason = f"its value comes from the loop variable `{shown}`, whose loop has ended"
     hint = "compute it after the loop from the loop's bounds"
     for name, value in frame.env.items():
-        if mentions(value, iterator):
+        if mentions(value, Iter(iterator)):
             frame.env[name] = Gone("PO0136", f"`{name}` has no value here: {reason}", hint)
 
 
@@ -153,26 +153,22 @@ def forget_sizes(frame: Frame, marks: Items[Mark]) -> None:
     sizes = [mark.what.param for mark in marks if isinstance(mark.what, Binding)]
     hint = "compute it after the loop, or give it a value before the loop"
     for name, value in frame.env.items():
-        if any(mentions(value, size) for size in sizes):
+        if any(mentions(value, Param(size)) for size in sizes):
             reason = f"`{name}` has no value here: its size was found inside a loop that has ended"
             frame.env[name] = Gone("PO0136", reason, hint)
 
 
-def mentions(value: Value, name: str) -> bool:
-    """Whether a value depends on an iterator or a size."""
+def mentions(value: Value, what: Iter | Param) -> bool:
+    """Whether a value depends on an iterator or a size, which may have the same name."""
     match value:
         case Number(expr=expr):
-            return name in _names(expr)
+            return what in walk(expr)
         case Tensor(shape=shape, view=view):
             parts = () if view is None else view.index(tuple(Iter(UNNAMED) for _ in shape))
-            return any(name in _names(e) for e in (*shape, *parts))
+            return any(what in walk(e) for e in (*shape, *parts))
         case Sequence(items=items):
-            return any(mentions(item, name) for item in items)
+            return any(mentions(item, what) for item in items)
         case Range(start=start, stop=stop):
-            return name in _names(start) | _names(stop)
+            return what in walk(start) or what in walk(stop)
         case _:
             return False
-
-
-def _names(expr: Expr) -> frozenset[str]:
-    return frozenset(part.name for part in walk(expr) if isinstance(part, Iter | Param))
