@@ -109,7 +109,16 @@ def assign_to(b: Builder, frame: Frame, target: ast.expr, value: Value, node: as
         case ast.Attribute(attr="shape"):
             frontend.reader.reshaped_names.assign_shape(b, frame, target, value, node)
         case _:
-            refuse("PO0163", "assignment to an attribute", loc, "write into elements or slices")
+            refuse("PO0163", "assignment to an attribute", loc, _hint_of_part(target))
+
+
+def _hint_of_part(target: ast.expr, other: str = "write into elements or slices") -> str:
+    """Return what to write instead of an assignment to an attribute, or to its elements."""
+    match target:
+        case ast.Attribute(value=whole, attr="real" | "imag"):
+            return f"write whole numbers: `{ast.unparse(whole)}[...] = real + 1j * imag`"
+        case _:
+            return other
 
 
 def _without_star(
@@ -209,7 +218,7 @@ def _target_view(
     base = plain(b, _target_base(b, frame, target.value, pending))
     if not isinstance(base, Tensor) or base.view is None:
         hint = f"write into arrays: `{ast.unparse(target)}[...] = value`"
-        hint = hint if describe(base) == "a dict" else "write into arrays"
+        hint = hint if describe(base) == "a dict" else _hint_of_part(target.value, "write into arrays")
         if isinstance(base, Number):
             hint = hint_of_no_dimensions(ast.unparse(target.value))
         refuse("PO0163", f"assignment into {describe(base)}", frame.loc(target), hint)
@@ -380,7 +389,7 @@ def augment(b: Builder, frame: Frame, node: ast.AugAssign) -> None:
                 else:
                     write(b, view, _operated(b, node.op, as_value(view), value, loc), loc)
         case _:
-            refuse("PO0163", "assignment to an attribute", loc, "write into elements or slices")
+            refuse("PO0163", "assignment to an attribute", loc, _hint_of_part(node.target))
 
 
 def _has_dots(node: ast.expr) -> bool:

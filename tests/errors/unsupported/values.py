@@ -335,3 +335,27 @@ def float_as_size(A, x):
 
 def float_as_size__instead(A, n):
     return np.zeros(n)
+
+
+def elements_of_real_parts(A):
+    z = A + 1j
+    z.real[1:] = 3.0
+    return z
+
+
+def elements_of_real_parts__instead(A):
+    z = A + 1j
+    z[1:] = 3.0 + 1j * z.imag[1:]
+    return z
+
+
+def imaginary_parts(A):
+    z = A + 1j
+    z.imag += A
+    return z
+
+
+def imaginary_parts__instead(A):
+    z = A + 1j
+    z[...] = z.real + 1j * (z.imag + A)
+    return z
