@@ -167,3 +167,28 @@ def test_loop_variable_that_was_an_argument_read_before() -> None:
         return head, size, total, np.arange(size)
 
     agree(program, np.array([1.0, 2.0, 3.0]), 2)
+
+
+def test_names_that_functions_own_are_none_of_the_loop() -> None:
+    def program(a):
+        def weighted(i, k=1):
+            def shifted(x):
+                return x * a[i] + k
+
+            s = shifted(2.0)
+            for x in a:
+                s += x
+            return s
+
+        total = 0.0
+        for i in range(len(a)):
+            total += weighted(i)
+        for s in range(len(a)):
+            total += s
+        for x in a:
+            total += x
+        k = len(a)
+        return total + sum([(lambda i: i + k)(v) for v in a])
+
+    agree(program, np.array([1.0, 2.0, 3.0]))
+    agree(program, np.zeros(0))

@@ -48,11 +48,12 @@ def analyse(body: Sequence[ast.stmt]) -> Liveness:
 
 
 def _functions(body: Iterable[ast.AST]) -> Iterable[ast.AST]:
-    """Yield the functions and lambdas defined in a body."""
-    for statement in body:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.FunctionDef | ast.Lambda):
-                yield node
+    """Yield the functions and lambdas defined in a body, without those inside of them."""
+    for node in body:
+        if isinstance(node, Function):
+            yield node
+        else:
+            yield from _functions(ast.iter_child_nodes(node))
 
 
 def assigned(body: Iterable[ast.AST]) -> frozenset[str]:
@@ -77,21 +78,39 @@ def binds(*nodes: ast.expr) -> bool:
 
 
 def _used(node: ast.AST) -> frozenset[str]:
-    """Return the names that are read, without those of comprehensions inside."""
+    """Return the names that are read, without those that functions and comprehensions own."""
     parts = tuple(ast.walk(node))
-    if not any(isinstance(part, Comprehension) for part in parts):
+    if not any(isinstance(part, Comprehension | Function) for part in parts):
         return frozenset(
             n.id for n in parts if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
         )
-    own = frozenset(name.id for name in _own_targets(node))
-    if not own:
-        return frozenset().union(*(_used(child) for child in ast.iter_child_nodes(node)))
-    assert isinstance(node, Comprehension)
-    first = node.generators[0].iter
-    inner = (_used(child) for child in ast.iter_child_nodes(node))
-    return (frozenset().union(*inner) - own) | _used(first)
+    inner = frozenset().union(*(_used(child) for child in ast.iter_child_nodes(node)))
+    match node:
+        case ast.FunctionDef(args=given) | ast.Lambda(args=given):
+            outside = [value for value in (*given.defaults, *given.kw_defaults) if value]
+            return (inner - _own_names(node)).union(*map(_used, outside))
+        case _ if isinstance(node, Comprehension):
+            own = frozenset(name.id for name in _own_targets(node))
+            return (inner - own) | _used(node.generators[0].iter)
+        case _:
+            return inner
 
 
+def _own_names(function: Function) -> frozenset[str]:
+    """Return the parameters of a function, and the names that its body binds for itself."""
+    own = {part.arg for part in ast.walk(function.args) if isinstance(part, ast.arg)}
+    if isinstance(function, ast.Lambda):
+        return frozenset(own)
+    others = {
+        name
+        for part in ast.walk(function)
+        if isinstance(part, ast.Nonlocal | ast.Global)
+        for name in part.names
+    }
+    return (assigned(function.body) | own) - others
+
+
+Function = ast.FunctionDef | ast.Lambda
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
