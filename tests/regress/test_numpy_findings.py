@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from polyopt.errors import PolyoptError
-from tests.unit.frontend.harness import agree, compiled
+from tests.unit.frontend.harness import agree, compiled, run_program
 
 VECTOR = np.array([1.0, 0.0, -2.0, 3.0])
 BYTES = np.array([1, 50, 200], np.uint8)
@@ -211,3 +211,51 @@ SETS = (
 @pytest.mark.parametrize("a", SETS)
 def test_sets_of_other_types_and_without_elements(a: np.ndarray, b: np.ndarray) -> None:
     agree(of_two_sets, a, b)
+
+
+def put_in(A, k):
+    return np.insert(A, k, 5.0)
+
+
+def left_out(A, k):
+    return np.delete(A, k)
+
+
+def found_at(k, A):
+    return np.unravel_index(k, (2, 3))
+
+
+def numbered(k, A):
+    return np.ravel_multi_index((k, k), (2, 3))
+
+
+@pytest.mark.parametrize("k", [0, 2, 4, -1, -4])
+def test_insert_counts_from_either_end(k: int) -> None:
+    agree(put_in, VECTOR, k)
+    if k < 4:
+        agree(left_out, VECTOR, k)
+
+
+@pytest.mark.parametrize(
+    "func, args",
+    [
+        *((put_in, (VECTOR, k)) for k in (5, -5)),
+        *((left_out, (VECTOR, k)) for k in (4, -5)),
+        *((found_at, (np.array(k), VECTOR)) for k in ([0, 6], [-1])),
+        *((numbered, (np.array(k), VECTOR)) for k in ([0, 2], [-1])),
+    ],
+)
+def test_positions_outside_are_errors(func: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    with pytest.raises((IndexError, ValueError)):
+        func(*args)
+    with pytest.raises(PolyoptError):
+        run_program(compiled(func, *args), args)
+
+
+def row_put_in(M):
+    return np.insert(M, 0, 5.0, axis=0), np.insert(M, -1, M[:, 0], axis=1)
+
+
+def test_rows_put_into_a_matrix_without_rows() -> None:
+    agree(row_put_in, np.zeros((0, 3)))
+    agree(row_put_in, np.arange(6.0).reshape(2, 3))

@@ -126,18 +126,22 @@ def matrix_transpose(x: Any, /) -> Any:
 
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     """The values put before the position `obj`."""
+    end = arr.shape[0 if axis is None else axis]
+    place = obj if obj >= 0 else obj + end
+    if place < 0 or place > end:
+        raise IndexError("np.insert: the position is outside of the array")
     return (
-        np.concatenate((arr[:obj], np.atleast_1d(values).astype(arr.dtype), arr[obj:]))
+        np.concatenate((arr[:place], np.atleast_1d(values).astype(arr.dtype), arr[place:]))
         if np.ndim(arr) == 1
         else refused("np.insert into more than one dimension", "use np.concatenate of slices")
         if axis is None
-        else _layered(np.moveaxis(arr, axis, 0), obj, values, axis)
+        else _layered(np.moveaxis(arr, axis, 0), place, values, axis)
     )
 
 
-def _layered(along: Any, obj: Any, values: Any, axis: int) -> Any:
-    layer = np.broadcast_to(values, along[:1].shape).astype(along.dtype)
-    return np.moveaxis(np.concatenate((along[:obj], layer, along[obj:])), 0, axis)
+def _layered(along: Any, place: Any, values: Any, axis: int) -> Any:
+    layer = np.broadcast_to(values, (1, *along.shape[1:])).astype(along.dtype)
+    return np.moveaxis(np.concatenate((along[:place], layer, along[place:])), 0, axis)
 
 
 def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
@@ -153,12 +157,16 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
 
 def _without(arr: Any, obj: Any) -> Any:
     place = obj if obj >= 0 else obj + arr.shape[0]
+    if place < 0 or place >= arr.shape[0]:
+        raise IndexError("np.delete: the position is outside of the array")
     return np.concatenate((arr[:place], arr[place + 1 :]))
 
 
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
     """The subscripts of a position in the order of memory."""
     places = indices + np.int64(0)
+    if np.any(places < 0) or np.any(places >= math.prod(shape)):
+        raise ValueError("np.unravel_index: a position is outside of the array")
     return tuple([places // math.prod(shape[d + 1 :]) % shape[d] for d in range(len(shape))])
 
 

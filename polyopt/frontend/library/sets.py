@@ -63,6 +63,8 @@ def ravel_multi_index(multi_index: Any, dims: Any) -> Any:
     """The number in C order of the elements at these positions."""
     total: Any = 0
     for place, extent in zip(multi_index, dims):  # noqa: B905  the compiler reads this
+        if np.any(place < 0) or np.any(place >= extent):
+            raise ValueError("np.ravel_multi_index: a subscript is outside of the array")
         total = total * extent + place
     return total
 
