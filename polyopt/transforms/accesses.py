@@ -1,12 +1,12 @@
 """Find and rewrite the accesses to one array.
 
 In: statements, an array.  Out: the statements that access it; statements with other accesses.
-Refuses: a name of no array (PO0331).
+Refuses: a name of no array (PO0331), subscripts that values in memory decide (PO0332).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 
 from polyopt.dataclass import replace
 from polyopt.errors import ScheduleError
@@ -38,6 +38,20 @@ def touching(scop: Scop, array: str) -> tuple[str, ...]:
     return tuple(
         s.name for s in scop.statements if any(a.array == array for a in (s.write, *s.reads))
     )
+
+
+def refuse_found(statements: Iterable[Statement], array: str, step: str) -> None:
+    """Raise `ScheduleError` PO0332 where subscripts that depend on data find elements of `array`:
+    no other place can be proven to hold them.
+    """
+    for statement in statements:
+        if any(a.array == array and not a.exact for a in (statement.write, *statement.reads)):
+            raise ScheduleError(
+                "PO0332",
+                f"{step}: subscripts that depend on data find elements of {array}",
+                loc=statement.loc,
+                hint=f"leave the step out: {array} stays where it is",
+            )
 
 
 def redirected(

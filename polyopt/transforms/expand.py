@@ -23,7 +23,7 @@ from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.dataflow import Dataflow, Difference, within
 from polyopt.schedule.rebase import rebased
 from polyopt.schedule.tree import LoopRef, Tree
-from polyopt.transforms.accesses import find_array, redirected, touching
+from polyopt.transforms.accesses import find_array, redirected, refuse_found, touching
 from polyopt.transforms.footprint import Side, ranges, shifted
 from polyopt.transforms.reference import loop
 from polyopt.transforms.region import (
@@ -66,6 +66,7 @@ class Expand(DataStep, Written):
                 f"{self}: nothing inside the loops writes {array.name}",
                 hint="name a temporary that each iteration computes for itself",
             )
+        refuse_found(inside, array.name, str(self))
         private = _Private.of(region, array, chosen, str(self))
         users = touching(region.scop, array.name)
         flow = Dataflow(rebased(region.scop, region.tree), users)

@@ -21,7 +21,7 @@ from polyopt.ir.scop import Access, AccessKind, Array, Origin, Scop, Statement
 from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.dataflow import within
 from polyopt.schedule.tree import Tree, bands, find_band, resolve
-from polyopt.transforms.accesses import find_array, touching
+from polyopt.transforms.accesses import find_array, refuse_found, touching
 from polyopt.transforms.local import Local, touched_by
 from polyopt.transforms.region import NewNest, Region, enter_nest, place_nests_around
 from polyopt.transforms.written import Written
@@ -57,6 +57,7 @@ class Hold(DataStep, Written):
         verified: frozenset[str] = frozenset({array.name})
         for label in self._apart(tree):
             region = enter_nest(scop, tree, label, touching(scop, self.array))
+            refuse_found(map(scop.statement, region.values), array.name, str(self))
             held = _read_copies(region, array, str(self))
             if not held.copies:
                 raise ScheduleError(
@@ -154,6 +155,9 @@ def _reading(local: Local, name: str, read: Access) -> Scop:
         return new if part == old else None
 
     guard = None if statement.guard is None else rewrite(statement.guard, rule)
-    changed = replace(statement, value=rewrite(statement.value, rule), guard=guard)
+    index = tuple(rewrite(i, rule) for i in statement.target.index)
+    target = replace(statement.target, index=index)
+    value = rewrite(statement.value, rule)
+    changed = replace(statement, target=target, value=value, guard=guard)
     statements = tuple(changed if s is statement else s for s in scop.statements)
     return replace(scop, arrays=(*scop.arrays, local.array), statements=statements)

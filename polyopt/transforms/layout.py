@@ -20,7 +20,7 @@ from polyopt.ir.types import DType
 from polyopt.never import assert_never
 from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.tree import Tree
-from polyopt.transforms.accesses import find_array, redirected
+from polyopt.transforms.accesses import find_array, redirected, refuse_found
 from polyopt.transforms.written import Written
 
 
@@ -49,6 +49,11 @@ class Dimension:
     by: int = 0
     rows: int = 0
     count: int = 0
+
+    @property
+    def moves(self) -> bool:
+        """Whether its subscript is another than the old one."""
+        return self.part not in (Part.WHOLE, Part.PADDED, Part.SWIZZLED)
 
     def index(self, old: tuple[Expr, ...]) -> Expr:
         """Return its subscript for the old ones."""
@@ -194,9 +199,12 @@ class LayOut(DataStep, Written):
     dimensions: tuple[Dimension, ...]
 
     def renew(self, tree: Tree, scop: Scop) -> RewrittenProgram:
-        """Return the changed program; raises `ScheduleError` PO0331, PO0335."""
+        """Return the changed program; raises `ScheduleError` PO0331, PO0332, PO0335."""
         array = find_array(scop, self.array, str(self), (Role.TEMP,))
         refuse_incomplete(self.dimensions, array, str(self))
+
+        if any(at != d.old or d.moves for at, d in enumerate(self.dimensions)):
+            refuse_found(scop.statements, array.name, str(self))
 
         def place(index: tuple[Expr, ...]) -> Load:
             found = tuple(d.index(index) for d in self.dimensions)

@@ -68,6 +68,8 @@ class Overlap(DataStep, Written):
         ref = loop(tree, self.loop, str(self))
         region = enter(scop, tree, ref, [statement.name for statement in scop.statements])
         try:
+            if not region.values:
+                raise NoHalo(f"no iteration runs in {ref}")
             return OverlapPlan.of(region, steps, sizes)
         except NoHalo as error:
             raise self._refused(error) from error

@@ -2,7 +2,7 @@
 
 In: an array, a loop.  Out: copies in at the start of an iteration, copies out at its end, accesses
 inside that use the copy.
-Refuses: an array that the loop does not access, an unbounded footprint.
+Refuses: an array that the loop does not access, an unbounded or unknown footprint.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.dataflow import values_from_before
 from polyopt.schedule.rebase import rebased
 from polyopt.schedule.tree import Tree
-from polyopt.transforms.accesses import find_array, touching
+from polyopt.transforms.accesses import find_array, refuse_found, touching
 from polyopt.transforms.footprint import Side
 from polyopt.transforms.layout import Dimension, LayOut, Part, refuse_incomplete
 from polyopt.transforms.local import Local, touched_by
@@ -87,6 +87,7 @@ def packed(
             f"{step}: nothing inside the loop touches {array.name}",
             hint="name an array that the loop reads or writes",
         )
+    refuse_found(map(region.scop.statement, region.values), array.name, step)
     locals_, inside = _locals(region, array, step)
     before: list[Statement] = []
     after: list[Statement] = []

@@ -91,12 +91,10 @@ class Recompute(DataStep, Written):
         return _Recomputed.of(region, array)
 
     def _refused(self, reason: str, statement: Statement) -> ScheduleError:
-        return ScheduleError(
-            "PO0334",
-            f"{self}: {reason}",
-            loc=statement.loc,
-            hint=f"store the values; `pack({self.array}, {self.loop})` keeps them near",
-        )
+        own = (a for a in (statement.write, *statement.reads) if a.array == self.array)
+        near = f"; `pack({self.array}, {self.loop})` keeps them near"
+        hint = f"store the values{near if all(a.exact for a in own) else ''}"
+        return ScheduleError("PO0334", f"{self}: {reason}", loc=statement.loc, hint=hint)
 
 
 @dataclass(frozen=True, eq=False)

@@ -95,3 +95,19 @@ def test_refusals():
     assert refused(scop, Expand("s", ("k",)))[0] == "PO0301"
     assert refused(scop, Expand("s", ()))[0] == "PO0303"
     assert refused(data_programs.pipeline(), Expand("T", ("L0[0]", "L1[0]")))[0] == "PO0303"
+
+
+def test_elements_that_data_find_have_no_copies():
+    scop = read(
+        """
+        for j in range(N):
+            for i in range(N):
+                T[i] = A[i, j]
+            for i in range(N):
+                B[i, j] = T[min(max(P[i], 0), N - 1)]
+        """,
+        "A[N, N]; B[N, N]; temp T[N]; int64 P[N]",
+        "N",
+        least=1,
+    )
+    assert refused(scop, Expand("T", ("L0",)))[0] == "PO0332"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from polyopt.errors import IllegalSchedule
+from polyopt.ir.showing import show
 from polyopt.schedule import source_schedule
 from polyopt.transforms import Cut, Hold, Strip, parse_steps
 from tests import scops
@@ -87,3 +90,27 @@ def test_refused(step, code):
 def test_a_nest_that_reads_only_what_it_writes_is_refused():
     scop = read("for i in range(N):\n    A[i] = A[i] + 1\n", "A[N]")
     assert refused(scop, Hold("A", ("L0",)))[0] == "PO0331"
+
+
+def test_subscripts_of_the_target_read_the_copy_too():
+    scop = read(
+        """
+        for i in range(N):
+            A[min(max(P[i], 0), N - 1)] = A[min(max(P[i], 0), N - 1)] + B[i]
+        """,
+        "A[N]; B[N]; int64 P[N]",
+        "N",
+        least=1,
+    )
+    held = source_schedule(scop).apply(Hold("P", ("L0",))).scop.statement("S0")
+    assert not re.search(r"\bP\[", show(held.target) + show(held.value))
+
+
+def test_elements_that_data_find_are_not_held():
+    scop = read(
+        "for i in range(N):\n    B[i] = A[min(max(P[i], 0), N - 1)]\n",
+        "A[N]; B[N]; int64 P[N]",
+        "N",
+        least=1,
+    )
+    assert refused(scop, Hold("A", ("L0",)))[0] == "PO0332"

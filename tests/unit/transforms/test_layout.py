@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from polyopt.ir.showing import show
+from polyopt.schedule import source_schedule
 from polyopt.transforms import Dimension, Fuse, LayOut, Pack, Tile, parse_steps
 from polyopt.transforms.layout import Part
 from tests import scops
 from tests.checks import assert_computes, assert_round_trip
+from tests.reading import read
 from tests.unit.transforms import data_programs
 from tests.unit.transforms.refusing import refused
 
@@ -77,3 +79,29 @@ def test_an_argument():
     code, _, hint = refused(data_programs.blur(), LayOut("A", (ONE, ZERO)))
     assert code == "PO0331"
     assert "pack(A, LOOP)" in hint
+
+
+def test_elements_that_data_find_keep_their_subscripts():
+    """Padding changes no subscript; the certificate cannot follow one from memory elsewhere."""
+    scop = read(
+        """
+        for i in range(N):
+            for j in range(N):
+                T[i, j] = A[i, j]
+        for i in range(N):
+            for j in range(N):
+                B[i, j] = T[min(max(P[i], 0), N - 1), j]
+        """,
+        "A[N, N]; B[N, N]; temp T[N, N]; int64 P[N]",
+        "N",
+        least=1,
+    )
+    padded = LayOut("T", (ZERO, Dimension(1, Part.PADDED, 8)))
+    assert source_schedule(scop).apply(padded).scop.array("T").shape[1] != scop.array("T").shape[1]
+    for dimensions in (
+        (ONE, ZERO),
+        (ZERO, Dimension(1, Part.TILE, 2), Dimension(1, Part.POINT, 2)),
+    ):
+        code, message, _ = refused(scop, LayOut("T", dimensions))
+        assert code == "PO0332"
+        assert message.endswith("subscripts that depend on data find elements of T")

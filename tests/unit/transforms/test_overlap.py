@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from polyopt.schedule import source_schedule
-from polyopt.transforms import Overlap, Parallelize
+from polyopt.transforms import Overlap, Parallelize, parse_steps
 from polyopt.transforms.halo import NoHalo, halos
 from tests.checks import assert_computes, assert_round_trip
 from tests.reading import read
@@ -123,3 +123,17 @@ def test_text() -> None:
     assert_round_trip(Overlap("t", 2, (16, 32)))
     assert str(Overlap("t", 2, (16, 32))) == "overlap(t, 2, 16, 32)"
     assert source_schedule(line()).apply(Overlap("t", 2, (4,))).text == "overlap(t, 2, 4)"
+
+
+def test_a_loop_in_which_nothing_runs_is_refused() -> None:
+    """`separate` may leave a copy of a nest without iterations."""
+    scop = read(
+        "for i in range(N):\n    for j in range(N):\n        C[i + j] += A[i] * B[j]\n",
+        "C[2 * N]; A[N]; B[N]",
+        "N",
+    )
+    steps = parse_steps("deal(L0[0], 2); interchange(i_lane, j); separate(L0, L0, 8, 32)")
+    tiled = (*steps, *parse_steps("tile(L0, 5, 1, 7)"))
+    code, message = refused(scop, *tiled, Overlap("i_tile_tile", 2, (3,)))[:2]
+    assert code == "PO0344"
+    assert "no iteration runs in" in message

@@ -83,9 +83,13 @@ def test_subscripts_from_data():
         "N M",
         least=1,
     )
-    plain = source_schedule(scop).apply(Pack("A", "i"), Pack("P", "i"))
+    plain = source_schedule(scop).apply(Pack("P", "i"))
     text = "\n".join(show_body(lower(plain, as_program(scop)).body))
-    assert "A_pack[max(P_pack[j], 0)" in text or "A_pack[min(max(P_pack[j], 0), M - 1)]" in text
+    assert "A[max(P_pack[j], 0)" in text or "A[min(max(P_pack[j], 0), M - 1)]" in text
+    code, message, hint = refused(scop, Pack("A", "i"))
+    assert code == "PO0332"
+    assert message == "pack(A, i): subscripts that depend on data find elements of A"
+    assert hint == "leave the step out: A stays where it is"
 
 
 def test_loops_of_one_iteration():
