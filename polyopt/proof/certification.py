@@ -289,7 +289,14 @@ def _group_claims(
         reason = "it is written by a copy that the source does not have"
         yield Claim(ClaimKind.STORAGE, stranger, Verdict.REFUTED, "", reason)
         return
-    yield from _check_part(part, nest)
+    yield from _check_part(part, replace(nest, homes=_homes(part, nest)))
+
+
+def _homes(part: SourcePart, nest: RunTree) -> dict[str, int]:
+    """Return the loops' own storage: around what copies alone set without a declaration is none."""
+    targets = [run.target for run in nest.runs() if not run.statement]
+    names = {target.array for target in targets if isinstance(target, Load)}
+    return {**{name: 0 for name in names if part.array(name) is None}, **nest.homes}
 
 
 def _stranger(part: SourcePart, nest: RunTree, given: frozenset[str]) -> str | None:

@@ -375,3 +375,29 @@ def test_each_of_several_arrays_must_be_filled_before_it_is_read(late):
     turned = replace(outer, body=(declared, *reversed(rest)))
     body = edited(loops_of(around_one).body, lambda node: turned if node == outer else node)
     assert "order" in reasons(around_one, body)
+
+
+def all_pairs(a: po.i64["N"], b: po.i64["N"], s: po.i64["2"]):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[0]):
+            s[0] += a[i] * b[j]
+
+
+def test_a_copy_made_before_all_loops_beside_sums_in_another_order() -> None:
+    steps = "interchange(i, j); hold(b, L0)"
+    copies, loops = loops_of(all_pairs, steps).body
+    assert isinstance(copies, For)
+    (copy,) = copies.body
+    assert isinstance(copy, Assign)
+    assert not reasons(all_pairs, (copies, loops), steps)
+    other = replace(copy, value=element("a", Iter(copies.iter), dtype=I64))
+    again = replace(copy, value=integer(0))
+    for body, reason in (
+        ((loops, copies), "it is filled after it is read"),
+        ((replace(copies, upper=integer(1)), loops), "an element is read that no copy filled"),
+        ((replace(copies, body=(other,)), loops), "it holds another element"),
+        ((replace(copies, body=(copy, again)), loops), "what is kept in it is no copy"),
+        ((replace(copies, body=(again,)), loops), "what is kept in it is no copy"),
+        ((loops,), "its elements are seen after the part"),
+    ):
+        assert reason in reasons(all_pairs, body, steps)
