@@ -183,7 +183,8 @@ class Kernel(Generic[P, R]):
         """Return the schedule for example arguments, types, or what is inferred; compiles no C.
 
         `with kernel.schedule() as s` opens a `Session` that begins with the source's order; at its
-        end the kernel is compiled with these steps.
+        end the kernel is compiled with these steps.  `schedules` are those of all static control
+        parts; where there are several, the rest of the value raises `ScheduleError` PO0325.
         """
         from polyopt.ir.budget import Budget
         from polyopt.session import scheduled

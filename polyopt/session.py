@@ -15,7 +15,7 @@ from polyopt.dataclass import dataclass, fields, replace
 from polyopt.errors import Loc, ScheduleError
 from polyopt.ir.program import Program
 from polyopt.pipeline import choose_schedules, machine_for, only_schedule, prepared
-from polyopt.schedule import Schedule
+from polyopt.schedule import Schedule, Transform
 from polyopt.schedulefile import NOWHERE, nearest
 from polyopt.targets import Options
 from polyopt.transforms.text import STEPS, parse_schedules, show_schedules
@@ -113,9 +113,7 @@ class Session:
         return self
 
     def __str__(self) -> str:
-        if len(self.schedules) == 1:
-            return str(self.schedules[0])
-        return "\n".join(f"-- part({n})\n{one}" for n, one in enumerate(self.schedules))
+        return _nests(self.schedules)
 
     def __repr__(self) -> str:
         return f"<Session, {len(self._history) - 1} steps>\n{self}"
@@ -133,6 +131,11 @@ class KernelSchedule(Schedule):
     begin: Callable[[], tuple[Schedule, ...]] | None = None
     take: Callable[[str], None] | None = None
 
+    @property
+    def schedules(self) -> tuple[Schedule, ...]:
+        """The schedules of the static control parts: this one."""
+        return (self,)
+
     def __enter__(self) -> Session:
         assert self.begin is not None
         object.__setattr__(self, "_session", Session(self.begin()))
@@ -144,21 +147,67 @@ class KernelSchedule(Schedule):
             self.take(self._session.text or "source")  # type: ignore[attr-defined]
 
 
-def scheduled(program: Program, options: Options, take: Callable[[str], None]) -> KernelSchedule:
-    """Return the schedule that `options` choose; `take` gets the text of a finished session.
+class _PartSchedules(KernelSchedule):
+    """The schedules of several static control parts, which a session makes together.
 
-    Raises `ScheduleError` PO0325 for a program of several static control parts.
+    What belongs to one schedule alone raises `ScheduleError` PO0325.
     """
+
+    def __init__(
+        self,
+        program: Program,
+        schedules: tuple[Schedule, ...],
+        begin: Callable[[], tuple[Schedule, ...]],
+        take: Callable[[str], None],
+    ) -> None:
+        own = {"_program": program, "_schedules": schedules, "begin": begin, "take": take}
+        vars(self).update(own)
+
+    @property
+    def schedules(self) -> tuple[Schedule, ...]:
+        """The schedules of the static control parts."""
+        found: tuple[Schedule, ...] = self._schedules
+        return found
+
+    @property
+    def trace(self) -> tuple[Transform, ...]:
+        """The steps of one schedule."""
+        return only_schedule(self._program, self.schedules).trace
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - as the one schedule has it
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(only_schedule(self._program, self.schedules), name)
+
+    def __str__(self) -> str:
+        return _nests(self.schedules)
+
+    def __repr__(self) -> str:
+        return f"<KernelSchedule, {len(self.schedules)} parts>\n{self}"
+
+
+def scheduled(program: Program, options: Options, take: Callable[[str], None]) -> KernelSchedule:
+    """Return the schedules that `options` choose; `take` gets the text of a finished session."""
 
     def chosen(options: Options) -> tuple[Program, tuple[Schedule, ...]]:
         settled = prepared(program, options)
         machine = machine_for(options, targets.detect_machine())
         return settled, choose_schedules(settled, options, machine)
 
-    found = only_schedule(*chosen(options))
-    known: dict[str, Any] = {f.name: getattr(found, f.name) for f in fields(found)}
-    source = replace(options, schedule="source")
-    return KernelSchedule(**known, begin=lambda: chosen(source)[1], take=take)
+    def begin() -> tuple[Schedule, ...]:
+        return chosen(replace(options, schedule="source"))[1]
+
+    settled, found = chosen(options)
+    if len(found) != 1:
+        return _PartSchedules(settled, found, begin, take)
+    known: dict[str, Any] = {f.name: getattr(found[0], f.name) for f in fields(found[0])}
+    return KernelSchedule(**known, begin=begin, take=take)
+
+
+def _nests(schedules: tuple[Schedule, ...]) -> str:
+    if len(schedules) == 1:
+        return str(schedules[0])
+    return "\n".join(f"-- part({n})\n{one}" for n, one in enumerate(schedules))
 
 
 def _shown(words: tuple[object, ...]) -> list[str]:

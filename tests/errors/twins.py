@@ -177,7 +177,7 @@ TWINS: dict[str, Edits] = {
     "PO0322_unknown_step": (("tiles(L0, 4)", "tile(L0, 4)"),),
     "PO0323_arguments": (("skew(i)", "skew(L0[1], L0[0], 1)"),),
     "PO0324_part": (("part(7)", "part(0)"), ("unroll(i)", "")),
-    "PO0325_schedules": ((".schedule(", ".compile("), ("np.zeros(4))", "np.zeros(4)).schedules")),
+    "PO0325_schedules": ((".tree", ".schedules"),),
     "PO0326_size_without_a_value": (("tile(L0, 32, T)", "let T = 32; tile(L0, 32, T)"),),
     "PO0327_no_size": (("split(j, k - 1)", "split(j, m - 1)"),),
     "PO0328_in_place": (("diamond(L0, 32)", "skew(L0[1], L0[0], 1); tile(L0, 32, 32); "

@@ -83,6 +83,34 @@ def test_steps_of_a_text_and_several_sessions() -> None:
         assert kernel.options.schedule.startswith(f"let T = {size};\ntile(L0, T, T, T)")
 
 
+def until(a: po.f64["N"], limit: po.f64):
+    while a[0] < limit:
+        for i in range(a.shape[0]):
+            a[i] = a[i] * 2.0
+    for i in range(1, a.shape[0]):
+        a[i] = a[i] + 1.0
+
+
+@pytest.mark.toolchain
+def test_a_session_turns_to_another_part_of_the_program() -> None:
+    kernel = po.kernel(until)
+    chosen = kernel.schedule()
+    assert repr(chosen).startswith("<KernelSchedule, 3 parts>\n-- part(0)")
+    assert len(chosen.schedules) == 3
+    assert len(po.kernel(product).schedule().schedules) == 1
+    for ask in ("steps", "tree", "table", "text"):
+        with pytest.raises(po.ScheduleError, match="3 static control parts"):
+            _ = getattr(chosen, ask)()
+    with chosen as s:
+        s.part(1).strip("i", 4)
+        s.part(2).reverse("i").undo().parallelize("i")
+    assert kernel.options.schedule == "part(1);\nstrip(i, 4);\npart(2);\nparallelize(i)"
+    a, b = np.arange(1.0, 12.0), np.arange(1.0, 12.0)
+    kernel(a, 9.0)
+    until(b, 9.0)
+    assert np.array_equal(a, b)
+
+
 @pytest.mark.parametrize(
     ("given", "seconds"), [(5, 5), ("60s", 60.0), ("2min", 120.0), ("1.5 m", 90.0), ("500ms", 0.5)]
 )

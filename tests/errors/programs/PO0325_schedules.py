@@ -11,4 +11,4 @@ def f(a):
 
 
 def act():
-    po.kernel(f).schedule(np.zeros(4))
+    po.kernel(f).schedule(np.zeros(4)).tree
