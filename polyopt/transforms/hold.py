@@ -57,7 +57,7 @@ class Hold(DataStep, Written):
         verified: frozenset[str] = frozenset({array.name})
         for label in self._apart(tree):
             region = enter_nest(scop, tree, label, touching(scop, self.array))
-            refuse_found(map(scop.statement, region.values), array.name, str(self))
+            refuse_found(map(region.scop.statement, region.values), array.name, str(self))
             held = _read_copies(region, array, str(self))
             if not held.copies:
                 raise ScheduleError(

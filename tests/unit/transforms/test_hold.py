@@ -114,3 +114,7 @@ def test_elements_that_data_find_are_not_held():
         least=1,
     )
     assert refused(scop, Hold("A", ("L0",)))[0] == "PO0332"
+
+
+def test_a_nest_of_one_version():
+    assert_computes(below(), CUT, *parse_steps("version(N <= 7); hold(A, L0.v1)"))
