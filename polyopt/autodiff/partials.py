@@ -235,17 +235,25 @@ class _Flow:
 
 
 def power_partials(power: Expr, base: Expr, exponent: Expr) -> tuple[Expr, Expr]:
-    """Return the derivatives of `power`, which is `base**exponent`, by its operands."""
-    match exponent:
-        case Const(value=known):
-            less = _powered(power, base, Const(known.real - 1, exponent.dtype))
-        case _:
-            one = number(1.0, exponent.dtype)
-            less = _powered(power, base, difference(exponent, one))
+    """Return the derivatives of `power`, which is `base**exponent`, by its operands.
+
+    That of `base**0` by its base is 0 also where the base is.
+    """
     zero = number(0.0, power.dtype)
+    match exponent:
+        case Const(value=0 | 0.0):
+            by_base: Expr = zero
+        case Const(value=known):
+            less = Const(known.real - 1, exponent.dtype)
+            by_base = product(exponent, _powered(power, base, less))
+        case _:
+            less_one = difference(exponent, number(1.0, exponent.dtype))
+            grown = product(exponent, _powered(power, base, less_one))
+            is_flat = Compare(CompareOp.EQ, exponent, number(0.0, exponent.dtype))
+            by_base = where(is_flat, zero, grown)
     is_zero = Compare(CompareOp.EQ, base, number(0.0, base.dtype))
     log = Call(MathFunc.LOG, (base,), base.dtype)
-    return product(exponent, less), where(is_zero, zero, product(power, log))
+    return by_base, where(is_zero, zero, product(power, log))
 
 
 def require_real(expr: Expr) -> None:

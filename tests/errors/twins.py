@@ -11,6 +11,7 @@ Edits = tuple[tuple[str, str], ...]
 TWINS: dict[str, Edits] = {
     "PO0102_lambda": (("po.kernel(lambda a: a + 1.0)", "po.kernel(f)"),
                       ("def act", "def f(a):\n    return a + 1.0\n\n\ndef act")),
+    "PO0102_bound": (("po.kernel(model.loss)(", "po.kernel(Model.loss)(model, "),),
     "PO0103_variadic": (("*rest", "rest"),),
     "PO0110_while": (("0.5 * a[0]", "0.5 * a[0]\n        if a[0] < 1.0:\n            break"),),
     "PO0113_generator": (("    for i", "    b = a.copy()\n    for i"), ("yield a[i]", "b[i] = a[i]"),

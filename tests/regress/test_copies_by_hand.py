@@ -1,6 +1,5 @@
 """Steps by hand that copy what kernels read, beside gathers and sums in another order."""
 
-
 from __future__ import annotations
 
 import numpy as np

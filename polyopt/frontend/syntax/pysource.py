@@ -94,6 +94,14 @@ def is_installed(file: str) -> bool:
 def read_function(func: Callable[..., object], recording: Recording | None = None) -> PyFunction:
     """Return the syntax tree of `func`; what its names mean is read through `recording`."""
     plain = plain_function(func)
+    if isinstance(plain, types.MethodType):
+        name = plain.__func__.__qualname__
+        refuse(
+            "PO0102",
+            f"`{name}` is bound to an object",
+            None,
+            f"give `{name}`; pass the object to it",
+        )
     if not isinstance(plain, types.FunctionType):
         refuse(
             "PO0102", f"{func!r} is not a Python function", None, "pass a function made by `def`"

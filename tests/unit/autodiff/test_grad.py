@@ -389,3 +389,15 @@ def test_derivatives_do_not_run_as_python(monkeypatch):
     with pytest.raises(UsageError) as caught:
         po.grad(loss)(data(3), data(5, 3), data(5))
     assert caught.value.code == "PO0229"
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("power", [0, 1, 3, 0.0, 2.0, np.array([0.0, 2.0, 3.0])])
+def test_powers_of_zero(power):
+    def powers(x, power):
+        return np.sum(x**power)
+
+    x = np.array([0.0, -4.0, 2.0])
+    wanted = power * x ** np.maximum(power - 1, 0)
+    assert np.array_equal(po.grad(powers)(x, power), wanted)
+    assert po.jvp(powers)(x, power, np.ones(3))[1] == np.sum(wanted)
