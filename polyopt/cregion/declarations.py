@@ -53,7 +53,7 @@ class Scope:
         for parameter in _parameters(region.function):
             self._declaration(parameter)
         for block in _around(region):
-            for node in block.children:
+            for node in block.children:  # of a loop, too: `for (int t = 0; ...)`
                 if node.start_byte >= region.begin.start_byte:
                     break
                 if node.type == "declaration":
@@ -166,17 +166,19 @@ def _name(declarator: Node, unit: Unit) -> str | None:
 
 
 def _parameters(function: Node) -> Iterator[Node]:
+    """Yield the function's own parameters, not those of functions that it is given."""
     for node in walk(field(function, "declarator")):
-        if node.type == "parameter_declaration":
-            yield node
+        if node.type == "parameter_list":
+            yield from (n for n in node.children if n.type == "parameter_declaration")
+            return
 
 
 def _around(region: Region) -> list[Node]:
-    """Return the blocks around a region, outermost first."""
+    """Return the blocks and loops around a region, outermost first."""
     found: list[Node] = []
     node = region.begin.parent
     while node is not None and node.id != region.function.id:
-        if node.type == "compound_statement":
+        if node.type in ("compound_statement", "for_statement"):
             found.append(node)
         node = node.parent
     return found[::-1]

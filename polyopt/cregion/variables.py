@@ -153,6 +153,10 @@ class Variables:
         runs = [behind]
         loop = self._loop
         if loop is not None and not is_own:
+            declared = self.scope.get(name, self.region.begin).node
+            counting = self._counting(declared)
+            if counting is not None:  # its header reads it behind the region
+                return [n for n in uses if n.id != declared.id and _contains(counting, n)][:1]
             start, first = loop.start_byte, self.region.begin.start_byte
             if name not in self.counters and not self._declares(loop, name):
                 runs.append([node for node in uses if start <= node.start_byte < loop.end_byte])
@@ -174,6 +178,16 @@ class Variables:
                 found = node
             node = node.parent
         return found
+
+    def _counting(self, declared: Node) -> Node | None:
+        """Return the loop around the region whose header declares a variable, if one does."""
+        node = declared
+        while node.parent is not None and node.type != "declaration":
+            node = node.parent
+        loop = node.parent
+        if loop is None or loop.type != "for_statement" or not _contains(loop, self.region.begin):
+            return None
+        return loop
 
     def _declares(self, loop: Node, name: str) -> bool:
         """Tell whether a variable of the region's scope lives in an iteration of `loop` only."""

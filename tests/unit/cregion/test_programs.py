@@ -209,6 +209,41 @@ def test_values_pass_from_one_run_of_a_region_to_the_next(tmp_path):
     assert before == after
 
 
+COUNTED = """float k; int m;
+void counted(int n, double *x, double (*given)(float n, int *x))
+{
+  double m = 0.5;
+  for (int k = 7; k > 0; k--) {
+#pragma scop
+    for (int i = 0; i < n; i++)
+      x[i] = x[i] * m + k / 2;
+    k -= 2;
+#pragma endscop
+  }
+  for (double k = 0.1, q = 2; ; q -= k) {
+    if (q < 0)
+      break;
+#pragma scop
+    for (int i = 0; i < n; i++)
+      x[i] += k * q;
+    q = q - 0.3;
+#pragma endscop
+  }
+}
+"""
+
+
+@pytest.mark.toolchain
+def test_headers_of_loops_around_a_region_declare_what_it_reads_and_changes(tmp_path):
+    """They hide variables of their name; parameters of a function's parameters hide nothing."""
+    source = tmp_path / "counted.c"
+    source.write_text(COUNTED)
+    (tmp_path / "after.c").write_text(optimized(source))
+    both = library(source), library(tmp_path / "after.c", "-fopenmp")
+    before, after = run(both, "counted", [9, numbers(9, 1), np.zeros(1)])
+    assert before == after
+
+
 DIAGONALS = """long diagonals(int n, double (*A)[n])
 {
   long total = 0;
