@@ -59,6 +59,12 @@ def reductions_of(clauses: str) -> tuple[str, ...]:
     return tuple(sorted(operator for operator, names in found for _ in names))
 
 
+def together(pragma: str) -> int | None:
+    """Return how many iterations may be in lanes at once; None: all."""
+    match = re.search(r"\bsafelen\s*\(\s*(\d+)\s*\)", pragma)
+    return None if match is None else int(match[1])
+
+
 def collapsed(pragma: str) -> str:
     """Return the pragma of the next of loops that a pragma shares out together; empty: none."""
     match = re.search(r"collapse\s*\(\s*(\d+)\s*\)", pragma)

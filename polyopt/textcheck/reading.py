@@ -25,6 +25,7 @@ from polyopt.textcheck.pragmas import (
     guard_of,
     private_of,
     reductions_of,
+    together,
 )
 from polyopt.textcheck.scope import (
     Access,
@@ -300,8 +301,7 @@ class Reader:
             Compare(CompareOp.LE, counter, high),
             *((Compare(CompareOp.EQ, rest, number(0)),) if abs(step) > 1 else ()),
         )
-        clauses = PARALLEL.match(pragma)
-        private = frozenset({name}) if clauses is None else private_of(clauses[1]) | {name}
+        shared, lanes = (kind.match(pragma) is not None for kind in (PARALLEL, SIMD))
         body = part(node, "body")
         below = collapsed(pragma)
         if below and body.type == "compound_statement" and body.named_child_count == 1:
@@ -310,9 +310,8 @@ class Reader:
             raise Unread(node, "`collapse` of what is not one loop in another")
         if name in assigned(body):
             raise Unread(node, f"the loop sets its counter `{name}`")
-        lanes = SIMD.match(pragma) is not None
-        combined = reductions_of(pragma)
-        loop = Loop(own, conditions, step, clauses is not None, lanes, private, node, combined)
+        private, combined, most = private_of(pragma), reductions_of(pragma), together(pragma)
+        loop = Loop(own, conditions, step, shared, lanes, private | {name}, node, combined, most)
         inside = LoopContext((*place.loops, loop), place.conditions, place.exact)
         passed = Binary(BinaryOp.ADD, counter, number(step), DType.INT64)
         self.arithmetic.append(Arithmetic(passed, width, inside, part(node, "update")))

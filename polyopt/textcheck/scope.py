@@ -55,7 +55,8 @@ class Loop:
     """A loop; `conditions` hold of the iterator in the body, which goes up or down by `step`.
 
     `shared_out`: iterations may run at the same time, but for the names in `private`; `lanes`: as
-    lanes of a vector.  `reductions` are the operators of variables that are combined at the end.
+    lanes of a vector, at most `together` (None: all).  `reductions` are the operators of variables
+    that are combined at the end.
     """
 
     iter: str
@@ -66,6 +67,7 @@ class Loop:
     private: frozenset[str]
     node: Node
     reductions: tuple[str, ...] = ()
+    together: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

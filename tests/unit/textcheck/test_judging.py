@@ -11,6 +11,10 @@ from polyopt.textcheck import judge_text
 FOR = "for (int64_t i = 0; i < n; i++)"
 PARALLEL = f"#pragma omp parallel for\n{FOR}"
 
+SIMD = "#pragma omp simd"
+FROM_4 = "for (int64_t i = 4; i < n; i++)"
+BELOW = "for (int64_t i = 0; i < n - 1; i++)"
+
 
 def codes(body: str, head: str = "int64_t n, double a[n], double b[n][n]") -> set[str]:
     """Return the codes of what is not proven of a function with this body."""
@@ -34,6 +38,13 @@ def codes(body: str, head: str = "int64_t n, double a[n], double b[n][n]") -> se
         f"double s;\n#pragma omp parallel for private(s)\n{FOR} {{ s = a[i]; a[i] = s * s; }}",
         f"#pragma omp parallel for\n{FOR} {{\n#pragma omp atomic\na[0] += 1;\n}}",
         f"#pragma omp parallel for\n{FOR} {{ double s = a[i]; a[i] = sqrt(s) + fabs(b[i][i]); }}",
+        f"{SIMD} safelen(4)\n{FROM_4} a[i] = a[i - 4];",
+        f"{SIMD}\n{BELOW} a[i] = a[i + 1];",
+        f"{SIMD}\nfor (int64_t i = n - 1; i > 0; i--) a[i] = a[i - 1];",
+        f"{SIMD}\n{FROM_4} {{ a[i] = i; b[0][i] = a[i - 1]; }}",
+        f"double s = 0;\n{SIMD} reduction(+ : s)\n{FOR} s += a[i];",
+        f"double s;\n{SIMD} private(s)\n{FOR} {{ s = a[i]; a[i] = s * s; }}",
+        f"{SIMD}\n{FOR} for (int64_t j = 1; j < n; j++) b[i][j] = b[i][j - 1];",
     ],
 )
 def test_proven(body: str) -> None:
@@ -52,6 +63,13 @@ def test_proven(body: str) -> None:
         (f"{FOR} if (i > 0 || n > 5) a[i - 1] = 0;", "PO0625"),
         (f"{FOR} a[(i - 3) / 2] = 0;", "PO0625"),
         (f"{PARALLEL} a[0] = i;", "PO0626"),
+        (f"{SIMD}\n{FROM_4} a[i] = a[i - 1];", "PO0626"),
+        (f"{SIMD} safelen(5)\n{FROM_4} a[i] = a[i - 4];", "PO0626"),
+        (f"{SIMD}\nfor (int64_t i = n - 2; i >= 0; i--) a[i] = a[i + 1];", "PO0626"),
+        (f"{SIMD}\n{FROM_4} {{ b[0][i] = a[i - 1]; a[i] = i; }}", "PO0626"),
+        (f"{SIMD}\n{BELOW} {{ a[i] = i; b[0][i] = a[i + 1]; }}", "PO0626"),
+        (f"double s = 0;\n{SIMD}\n{FOR} s += a[i];", "PO0626"),
+        (f"#pragma omp parallel for simd\n{BELOW} a[i] = a[i + 1];", "PO0626"),
         (f"{PARALLEL} if (i > 0) a[i] = a[i - 1];", "PO0626"),
         (f"{PARALLEL} a[i / 2] = 0;", "PO0626"),
         (f"double s = 0;\n{PARALLEL} s += a[i];", "PO0626"),
@@ -106,3 +124,17 @@ def test_no_text_to_judge(text: str) -> None:
     with pytest.raises(UsageError) as refused:
         judge_text(text, "f.c")
     assert refused.value.code == "PO0628"
+
+
+def test_lanes_that_meet_in_loops_inside_are_left_open() -> None:
+    inner = "for (int64_t j = 0; j < n; j++) b[i + 1][j] = b[i][j];"
+    assert codes(f"{SIMD}\n{BELOW} {inner}") == {"PO0628"}
+
+
+def test_extents_that_are_products() -> None:
+    """What they say of the sizes is not used; other arrays are judged."""
+    head = "int64_t n, int64_t m, double a[n * m], double b[n]"
+    assert codes(f"{FOR} b[i] = 0;", head) == set()
+    assert codes(f"{FOR} b[i] = a[0];", head) == {"PO0628"}
+    assert "PO0625" in codes(f"{FOR} b[i + 1] = 0;", head)
+    assert "PO0628" in codes(f"{FOR} for (int j = 0; j < m; j++) a[i * m + j] = 0;", head)
