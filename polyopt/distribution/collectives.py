@@ -6,7 +6,9 @@ Elements to send as pieces of arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import islpy as isl
@@ -247,30 +249,77 @@ def _names(value: isl.Set) -> list[str]:
     return [str(space.get_dim_name(kind, p)) for p in range(space.dim(kind))]
 
 
+SHORT = 16
+"""Elements of a box that are worth a copy of its own, in the mean of a set."""
+
+
 def _pieces(elements: isl.Set, values: Mapping[str, int]) -> tuple[tuple[Index, ...], int]:
+    """Return boxes, or one list of points: the same ones for every text of a set.
+
+    Sender and receiver make their pieces from sets that are equal and written differently.
+    """
     names = _names(elements)
-    fixed = fix_params(elements, {name: values[name] for name in names})
+    known = {name: values[name] for name in names}
+    fixed = fix_params(elements, known)
     if fixed.is_empty():
         return (), 0
     parts = coalesced(fixed).make_disjoint().get_basic_sets()
-    found: list[Index] = []
-    count = 0
-    for part in sorted(map(isl.Set.from_basic_set, parts), key=str):
-        rank = part.dim(isl.dim_type.set)
-        low = [int(part.dim_min_val(d).to_python()) for d in range(rank)]
-        high = [int(part.dim_max_val(d).to_python()) + 1 for d in range(rank)]
-        box = isl.Set.universe(part.get_space())
-        for d in range(rank):
-            box = box.lower_bound_val(isl.dim_type.set, d, isl.Val(low[d]))
-            box = box.upper_bound_val(isl.dim_type.set, d, isl.Val(high[d] - 1))
-        if box.intersect_params(part.params()).is_subset(part):
-            found.append(tuple(map(slice, low, high)))
-            count += int(np.prod([b - a for a, b in zip(low, high, strict=True)], dtype=object))
-        else:
-            listed = points(part, {name: values[name] for name in names})
-            found.append(tuple(np.array(column) for column in zip(*listed, strict=True)))
-            count += len(listed)
-    return tuple(found), count
+    boxes: list[_Box] = []
+    for part in map(isl.Set.from_basic_set, parts):
+        box = _box(part)
+        boxes += (_unit(p) for p in points(part, known)) if box is None else (box,)
+    found = tuple(_slabs(boxes))
+    count = sum(math.prod(side.stop - side.start for side in box) for box in found)
+    if len(found) > SHORT and len(found) * SHORT > count:
+        listed = points(elements, known)
+        return (tuple(np.array(column) for column in zip(*listed, strict=True)),), count
+    return found, count
+
+
+_Box: TypeAlias = tuple[slice, ...]
+
+
+def _box(part: isl.Set) -> _Box | None:
+    """Return the box that a set is, or None."""
+    rank = part.dim(isl.dim_type.set)
+    low = [int(part.dim_min_val(d).to_python()) for d in range(rank)]
+    high = [int(part.dim_max_val(d).to_python()) + 1 for d in range(rank)]
+    box = isl.Set.universe(part.get_space())
+    for d in range(rank):
+        box = box.lower_bound_val(isl.dim_type.set, d, isl.Val(low[d]))
+        box = box.upper_bound_val(isl.dim_type.set, d, isl.Val(high[d] - 1))
+    is_full = box.intersect_params(part.params()).is_subset(part)
+    return tuple(map(slice, low, high)) if is_full else None
+
+
+def _unit(point: tuple[int, ...]) -> _Box:
+    return tuple(slice(place, place + 1) for place in point)
+
+
+def _slabs(boxes: Sequence[_Box]) -> Iterator[_Box]:
+    """Yield the elements of disjoint boxes as boxes, in order, however they were divided.
+
+    Along the first dimension these are the longest runs of indices with the same other ones.
+    """
+    if not boxes[0]:
+        yield ()
+        return
+    begun: dict[int, list[_Box]] = {}
+    for box in boxes:
+        begun.setdefault(box[0].start, []).append(box)
+        begun.setdefault(box[0].stop, [])
+    runs: list[tuple[int, int, tuple[_Box, ...]]] = []
+    here: list[_Box] = []
+    for low, high in pairwise(sorted(begun)):
+        here = [box for box in here if box[0].stop > low] + begun[low]
+        inner = tuple(_slabs([box[1:] for box in here])) if here else ()
+        if runs and runs[-1][1:] == (low, inner):
+            runs[-1] = (runs[-1][0], high, inner)
+        elif inner:
+            runs.append((low, high, inner))
+    for low, high, inner in runs:
+        for others in inner:
+            yield (slice(low, high), *others)
 
 
 def moved(index: Index, starts: tuple[int, ...]) -> Index:
