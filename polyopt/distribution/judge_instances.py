@@ -14,7 +14,7 @@ from polyopt.distribution.execution import Plan
 from polyopt.distribution.forms import Form
 from polyopt.distribution.ownership import Cut
 from polyopt.distribution.phases import Phase
-from polyopt.distribution.placement import Rule, axis_of_scan, is_complete, named
+from polyopt.distribution.placement import Rule, axis_of_scan, is_complete, named, reads_sums
 from polyopt.ir.affine import pw_aff
 from polyopt.ir.expr import Binary, BinaryOp, Expr, Param, add, integer
 from polyopt.ir.scop import Access, Statement
@@ -106,6 +106,8 @@ class InstanceJudge:
         if not statement.is_reassociable:
             yield f"{statement.name} adds in an order that is part of the program"
         form, array = Form.ALL_REDUCE, statement.target.array
+        if reads_sums(statement):
+            yield f"{statement.name} reads `{array}` before its partial results are combined"
         if array in self.own.cuts:
             form = Form.REDUCE_SCATTER
             if self._where_owned(statement, statement.write) is None:

@@ -218,8 +218,8 @@ def _operand(own: Ownership, statement: Statement) -> Access | None:
 
 
 def _operands(own: Ownership, statement: Statement) -> Iterator[Access]:
-    """Yield the operands of a sum of which each term has one."""
-    if not statement.is_reassociable or statement.guard is not None:
+    """Yield the operands of a sum of which each term has one, and none is another such sum."""
+    if not statement.is_reassociable or statement.guard is not None or reads_sums(statement):
         return
     inner = set(statement.iters)
     for index in statement.target.index:
@@ -231,6 +231,12 @@ def _operands(own: Ownership, statement: Statement) -> Iterator[Access]:
             continue
         if all(iterators(read.index[cut.axis]) & inner for cut in cuts):
             yield read
+
+
+def reads_sums(statement: Statement) -> bool:
+    """Tell whether the terms of a sum read elements of the array that it is in."""
+    target = statement.target
+    return any(r.array == target.array and r.index != target.index for r in statement.reads)
 
 
 def _settle_needed(own: Ownership, rules: dict[str, Rule], domains: dict[str, isl.Set]) -> None:

@@ -187,6 +187,17 @@ def to_the_first(x: po.f64["N"], y: po.f64["N"]):
             x[i] *= 2.0
 
 
+def turned_round(A, B):
+    for i in range(A.shape[0]):
+        B[i] = A[A.shape[0] - 1 - i]
+
+
+def sums_of_sums_before(A, x):
+    for i in range(A.shape[0]):
+        for j in range(i):
+            x[i] -= A[i, j] * x[j]
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """A function, the axis that each array is cut along, arguments of size `n`.
@@ -272,5 +283,9 @@ CASES: dict[str, Case] = {
         lambda n: (whole(n, 4), whole(n, n + 1), whole(n + 1, 4), whole(n, 4)),
     ),
     "first_row": Case(first_row, {"x": 0}, lambda n: (random(n, 3),), least=1),
+    "turned_round, in turn": Case(
+        turned_round, {"A": po.cyclic(0, 2)}, lambda n: (random(n), random(n))
+    ),
+    "sums_of_sums_before": Case(sums_of_sums_before, {"A": 1}, lambda n: (whole(n, n), whole(n))),
     "second_order": Case(second_order, {"A": 0}, lambda n: (random(n, 4), random(n, 4))),
 }

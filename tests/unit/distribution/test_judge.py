@@ -13,7 +13,8 @@ import pytest
 
 import polyopt as po
 from polyopt.dataclass import replace
-from polyopt.distribution import planning
+from polyopt.distribution import placement, planning
+from polyopt.distribution.collectives import Pieces
 from polyopt.distribution.cyclic import _Dealt, on_mesh
 from polyopt.distribution.exchange import Combination, Exchange, Exchanges, Transfer
 from polyopt.distribution.execution import Plan, Split
@@ -23,8 +24,9 @@ from polyopt.distribution.phases import Phases
 from polyopt.distribution.placement import Placement, Rule
 from polyopt.errors import InternalError
 from polyopt.ir.expr import Binary, BinaryOp, add, integer
+from polyopt.ir.interp import points
 from polyopt.ir.types import DType
-from tests.unit.distribution.programs import CASES, Case
+from tests.unit.distribution.programs import CASES, Case, sums_of_sums_before
 
 Faults = Iterator[Plan]
 
@@ -201,9 +203,9 @@ def swapped_phases(plan: Plan) -> Faults:
 
 def placed(change: Callable[[Placement, str], Placement | None]) -> Callable[[Plan], Faults]:
     def faults(plan: Plan) -> Faults:
-        placement = plan.exchanges.phases.placement
-        for name in placement.rules:
-            new = change(placement, name)
+        before = plan.exchanges.phases.placement
+        for name in before.rules:
+            new = change(before, name)
             if new is not None:
                 phases = Phases(new)
                 phases.__dict__["steps"] = plan.exchanges.phases.steps
@@ -457,3 +459,33 @@ def test_a_collective_of_some_ranks_is_refused_with_the_condition() -> None:
     faulty = next(FAULTS["a halo as a broadcast"](plan_of("seidel_2d")))
     failures = [claim.failure for claim in judge(faulty) if claim.name == "collectives"]
     assert "a collective only for ranks with T = " in failures[0] or "low0 = " in failures[0]
+
+
+def test_terms_that_read_sums_which_other_ranks_add_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    def plan() -> Plan:
+        kernel = po.kernel(sums_of_sums_before, mesh=po.mesh(4), shard={"A": 1}, fp="reassociate")
+        found: Plan = kernel.plan()
+        return found
+
+    assert Rule.PARTIAL not in plan().exchanges.phases.placement.rules.values()
+    monkeypatch.setattr(placement, "reads_sums", lambda statement: False)
+    with pytest.raises(InternalError, match="S0 reads `x` before its partial results") as caught:
+        plan()
+    assert caught.value.code == "PO0856"
+
+
+def test_messages_have_one_order_however_their_elements_are_written() -> None:
+    """A sender and a receiver derive equal sets in different ways."""
+    rows, column = "0 <= i < 3 and 0 <= j < n", "2 <= i < 6 and j = 1"
+    texts = (f"{rows} or {column}", f"{column} or {rows}")
+    one, other = (isl.Set(f"[n] -> {{ [i, j] : {text} }}") for text in texts)
+    listed = isl.Set("{ [i, j] : 1 = 0 }")
+    for i, j in points(one, {"n": 2}):
+        listed = listed.union(isl.Set(f"{{ [{i}, {j}] }}"))
+    wanted = ((slice(0, 3), slice(0, 2)), (slice(3, 6), slice(1, 2)))
+    for elements in (one, other, listed):
+        assert Pieces(elements).at({"n": 2}) == (wanted, 9)
+    single = isl.Set("[n] -> { [i] : 0 <= i < n and i mod 2 = 0 }")
+    (((numbers,),), count) = Pieces(single).at({"n": 100})
+    assert count == 50
+    assert list(numbers) == list(range(0, 100, 2))
