@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from polyopt.ir.expr import is_function, walk
 from polyopt.ir.scop import Role, Statement
 from polyopt.schedule.contraction import contraction_nests
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import bands, find_band, statements_at
-from polyopt.strategy.lane_accesses import is_arithmetic
 from polyopt.transforms import Fuse, Vectorize
 
 
@@ -36,7 +36,7 @@ def join_sum(
         return None
     if any(schedule.scop.array(name).role is not Role.TEMP for name in made):
         return None
-    if not all(is_arithmetic(statement.value) for statement in (*one, *two)):
+    if any(is_function(part) for statement in (*one, *two) for part in walk(statement.value)):
         return None
     fused, loop = schedule.attempt(*moves, Fuse(first, second, 1)), f"{first}[0]"
     if fused is None or fused.attempt(Vectorize(loop)) is None:
