@@ -17,6 +17,7 @@ from polyopt.emit.passes.disjoint import LoopBox
 from polyopt.emit.passes.rewriting import Names, trip_count
 from polyopt.emit.passes.scalar_replacement import Cell
 from polyopt.emit.passes.unroll import unrolled
+from polyopt.emit.ranges import extent_of
 from polyopt.emit.regions import declared_names
 from polyopt.ir.clock import checkpoint
 from polyopt.ir.expr import (
@@ -63,6 +64,8 @@ _OPERATORS = frozenset(
 
 SHORT = 16
 """Iterations of a recurrence up to which lanes gain nothing."""
+FEW = 8
+"""Iterations from which on lanes can gain something: fewer are one vector at most, and its ends."""
 
 
 def vectorize_reductions(fn: LoopFunction) -> LoopFunction:
@@ -151,6 +154,9 @@ def _on_lanes(
         for target, operators in found.items()
     )
     box = LoopBox((*around, loop))
+    longest = extent_of(loop)
+    if longest is not None and longest.size < FEW:
+        return (replace(loop, kind=LoopKind.SEQUENTIAL),)
     if not all(_is_supported(a, box) and not _waits(a, box) for a in accumulators):
         return (replace(loop, kind=LoopKind.SEQUENTIAL),)
     return _with_locals(loop, accumulators, names)
