@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import polyopt as po
 from polyopt.errors import PolyoptError
 from tests.unit.frontend.harness import agree, compiled, run_program
 
@@ -259,3 +260,46 @@ def row_put_in(M):
 def test_rows_put_into_a_matrix_without_rows() -> None:
     agree(row_put_in, np.zeros((0, 3)))
     agree(row_put_in, np.arange(6.0).reshape(2, 3))
+
+
+def set_under_mask(A, m):
+    A[m] = 1.0
+
+
+def added_under_mask(A, m):
+    A[m] += 1.0
+
+
+def stretched(A, m):
+    return np.broadcast_to(A, (2, len(m)))
+
+
+def convolved(A, m):
+    return np.convolve(A, m)
+
+
+def average_by(A, m):
+    return np.average(A, weights=m)
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize(
+    "func, second",
+    [
+        (set_under_mask, np.ones(1, bool)),
+        (added_under_mask, np.ones(1, bool)),
+        (stretched, np.ones(1)),
+        (convolved, np.ones(0)),
+        (average_by, np.array([1.0, -1.0, 2.0, -2.0])),
+    ],
+)
+def test_what_numpy_does_not_stretch_or_divide(func: Callable[..., Any], second: Any) -> None:
+    with pytest.raises((ValueError, IndexError, ZeroDivisionError)):
+        func(VECTOR.copy(), second)
+    kernel = po.kernel(func)
+    with pytest.raises(PolyoptError):
+        kernel(VECTOR.copy(), second)
+    fitting = np.ones(4, second.dtype)
+    ours, theirs = VECTOR.copy(), VECTOR.copy()
+    assert np.array_equal(kernel(ours, fitting), func(theirs, fitting))
+    assert np.array_equal(ours, theirs)

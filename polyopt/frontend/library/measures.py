@@ -38,7 +38,10 @@ def _weighted(a: Any, axis: Any, weights: Any, keepdims: bool) -> Any:
     )
     total = np.sum(np.multiply(a, weights, dtype=kind), axis=axis, keepdims=keepdims)
     shape = np.broadcast_to(weights, a.shape)
-    return total / np.sum(shape, axis=axis, dtype=kind, keepdims=keepdims)
+    whole = np.sum(shape, axis=axis, dtype=kind, keepdims=keepdims)
+    if np.any(whole == 0):
+        raise ZeroDivisionError("np.average: the weights sum to zero")
+    return total / whole
 
 
 def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None) -> Any:

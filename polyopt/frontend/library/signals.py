@@ -26,6 +26,8 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
 def _part(a: Any, v: Any, mode: str, start: Any) -> Any:
     n = a.shape[0]
     m = v.shape[0]
+    if n == 0 or m == 0:
+        raise ValueError("np.convolve and np.correlate take vectors that are not empty")
     full = np.zeros(n + m - 1, dtype=np.result_type(a.dtype, v.dtype))
     for i in range(n):
         for j in range(m):

@@ -16,7 +16,7 @@ from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.memory import forced
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.merged_dimensions import picked
-from polyopt.frontend.values.shapes import broadcast, stretched
+from polyopt.frontend.values.shapes import broadcast, equate, stretched
 from polyopt.frontend.values.values import Index, Number, Tensor, Value, fixed, remapped
 from polyopt.frontend.values.values import Sequence as Items
 from polyopt.ir.expr import CompareOp, Expr
@@ -125,7 +125,9 @@ def broadcast_to(b: Builder, args: Arguments) -> Value:
     target = extents(b, shape, args.loc)
     if len(target) < value.rank:
         refuse("PO0140", "np.broadcast_to a shape of lower rank", args.loc)
-    broadcast(b, (value.shape, target), "np.broadcast_to", args.loc)
+    joint = broadcast(b, (value.shape, target), "np.broadcast_to", args.loc)
+    for found, wanted in zip(joint, target, strict=True):
+        equate(b, found, wanted, "np.broadcast_to", args.loc)
     return fixed(stretched(value, target))
 
 

@@ -254,7 +254,7 @@ def write_masked(b: Builder, view: Tensor, mask: Tensor, value: Value, loc: Loc 
 
     An array with an element for each one that the mask picks is written element by element.
     """
-    flags = _widened(view, mask, loc)
+    flags = _widened(b, view, mask, loc)
     _demand_picked(b, view, value, loc)
     new = _under_mask(b, view, mask, value, loc)
     if new.dtype.is_complex and not view.dtype.is_complex:
@@ -296,7 +296,7 @@ def _augment_masked(
     b: Builder, view: Tensor, mask: Tensor, op: ast.operator, value: Value, loc: Loc | None
 ) -> None:
     """`A[mask] op= value`."""
-    flags = _widened(view, mask, loc)
+    flags = _widened(b, view, mask, loc)
     plain = _under_mask(b, view, mask, value, loc)
     same = isinstance(value, Masked) and plain is value.tensor
     if not same and plain.rank > view.rank - mask.rank:
@@ -311,11 +311,13 @@ def _augment_masked(
     store(b, view, as_tensor(chosen(b, flags, found, view, loc)), loc)
 
 
-def _widened(view: Tensor, mask: Tensor, loc: Loc | None) -> Tensor:
+def _widened(b: Builder, view: Tensor, mask: Tensor, loc: Loc | None) -> Tensor:
     """Return the mask; one of lower rank holds for whole rows."""
     if mask.rank > view.rank:
         refuse("PO0135", "a mask with more dimensions than the array", loc)
     rank = mask.rank
+    for ours, theirs in zip(view.shape, mask.shape, strict=False):
+        equate(b, ours, theirs, "mask", loc)
     if rank == view.rank:
         return mask
     shape = (*mask.shape, *(ONE,) * (view.rank - rank))
