@@ -3,7 +3,7 @@
 In: innermost loops that update an accumulator by a reassociable statement, sequential or VECTOR.
 Out: VECTOR loops over a local, named in `reductions`; its value is stored after the loop.
 Leaves in order: VECTOR loops whose accumulator cannot be a local, or whose operator OpenMP lacks;
-short recurrences.
+short sums and recurrences; sums inside of VECTOR loops.
 """
 
 from __future__ import annotations
@@ -82,6 +82,8 @@ def vectorize_reductions(fn: LoopFunction) -> LoopFunction:
             case LoopKind.VECTOR:
                 done = lanes(_with_copies(node, names))
                 return done if _found_reduction(done) else lanes(node)
+            case LoopKind.SEQUENTIAL if any(loop.kind is LoopKind.VECTOR for loop in around):
+                return (node,)  # each lane has a sum of its own
             case LoopKind.SEQUENTIAL if node.step == 1 and is_contiguous(node, rows):
                 done = lanes(replace(node, kind=LoopKind.VECTOR))
                 return done if _found_reduction(done) else (node,)

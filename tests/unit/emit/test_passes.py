@@ -639,6 +639,23 @@ def test_a_vector_loop_with_an_accumulator_that_cannot_be_local_runs_in_order():
     assert node.kind is LoopKind.SEQUENTIAL
 
 
+@pytest.mark.parametrize(("upper", "kind"), [(7, LoopKind.SEQUENTIAL), (7, VECTOR)])
+def test_sums_of_few_terms_are_added_in_order(upper, kind):
+    value = op("+", at("s", 0), at("x", "j"))
+    body = loop("j", 0, upper, Assign(at("s", 0), value, "S0"), kind=kind)
+    fn = function("f", [array("s", 4), array("x", 20)], [], body, reassociable=["S0"])
+    (node,) = vectorize_reductions(fn).body
+    assert node.kind is LoopKind.SEQUENTIAL
+    assert not node.reductions
+
+
+def test_lanes_with_sums_of_their_own_add_in_order():
+    (nest,) = row_sums().body
+    lanes = replace(row_sums(), body=(replace(nest, kind=VECTOR),))
+    assert vectorize_reductions(lanes).body == lanes.body
+    assert vectorize_reductions(row_sums()).body != row_sums().body
+
+
 def test_a_vector_loop_with_elements_of_its_own_stays():
     value = op("+", at("y", "j"), at("x", "j"))
     body = loop("j", 0, "M", Assign(at("y", "j"), value, "S0"), kind=VECTOR)
