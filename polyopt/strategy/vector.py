@@ -65,7 +65,7 @@ def ranked_positions(schedule: Schedule, label: str) -> list[int]:
     """Return the loops of a band worth vectorizing, best first."""
     band = find_band(schedule.tree, label)
     gains = [
-        (vector_gain(schedule, label, position), position)
+        (vector_gain(schedule, label, position, chosen_rows=True), position)
         for position in range(len(band.members))
         if band.members[position].kind is LoopKind.SEQUENTIAL
     ]
@@ -73,12 +73,17 @@ def ranked_positions(schedule: Schedule, label: str) -> list[int]:
 
 
 def vector_gain(
-    schedule: Schedule, label: str, position: int, nests: Mapping[str, tuple[str, ...]] = NONE
+    schedule: Schedule,
+    label: str,
+    position: int,
+    nests: Mapping[str, tuple[str, ...]] = NONE,
+    *,
+    chosen_rows: bool = False,
 ) -> int:
     """Return a score for vectorizing the loop, from its contiguous accesses.
 
     An element that data say where it lies is tested and loaded by itself: lanes gain something only
-    by functions of it.  Elements along a row that data choose are contiguous.
+    by functions of it.  With `chosen_rows`, elements along a row that data choose are contiguous.
     Temporaries whose values live in one iteration of all loops around it, as `nests` says, are
     rows along it: they have no other dimension when loops are made.
     """
@@ -87,7 +92,8 @@ def vector_gain(
     members = (*path, *band.members)
     total = 0
     statements = [schedule.scop.statement(s) for s in statements_of(schedule.scop, domain)]
-    written = frozenset(statement.target.array for statement in statements)
+    targets = frozenset(statement.target.array for statement in statements)
+    written = targets if chosen_rows else None
     for statement in statements:
         direction = directions(members, schedule.scop, statement)[len(path) + position]
         if direction is None or not any(direction):
