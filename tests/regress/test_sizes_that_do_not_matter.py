@@ -76,6 +76,12 @@ def stopped(x, limit, out):
         out[i] = x[i]
 
 
+def last_of(x, k, out):
+    for i in range(x.shape[0]):
+        if x[i] > out[k - 1]:
+            out[k - 1] = x[i]
+
+
 NO, YES, LAST = np.zeros(4, bool), np.ones(4, bool), np.array([0, 0, 0, 1], bool)
 FOUR, THREE = np.arange(4.0), np.arange(3.0)
 
@@ -113,6 +119,12 @@ CALLS = [
     (counted, (np.array([0, 1]), NO, zeros(0))),
     (counted, (np.array([0, 1]), YES, zeros(0))),
     (counted, (np.array([0, 1]), YES, zeros(2))),
+    (last_of, (FOUR, 3, zeros(4))),
+    (last_of, (FOUR, 0, zeros(4))),
+    (last_of, (FOUR, -2, zeros(4))),
+    (last_of, (FOUR, -4, zeros(4))),
+    (last_of, (FOUR, 5, zeros(4))),
+    (last_of, (zeros(0), 9, zeros(4))),
     (stopped, (FOUR, 1.0, zeros(2))),
     (stopped, (FOUR, 2.0, zeros(2))),
     (stopped, (FOUR, 9.0, zeros(4))),
