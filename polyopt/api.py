@@ -393,7 +393,9 @@ class Kernel(Generic[P, R]):
         try:  # is there hope, before anything is compiled?
             self._fitting_types(renewed, values, self._read_signature, Fit(values))
         except (ShapeError, FrontendError):
-            raise error from None
+            types, renewed = renewed, self._decided(renewed, values, error)
+            if renewed == types:
+                raise error from None
         return renewed
 
     def _read_signature(self, types: Types) -> Signature:

@@ -109,9 +109,9 @@ def _vectorized(schedule: Schedule, label: str, machine: Machine) -> Schedule | 
     is_sum = [one is not None for one in sums]
     if all(_reads_neighbours(schedule, label, one) for one in found):
         lanes = machine.vector_bytes // max(_sizes(schedule, names))
-        found = schedule.attempt(*steps, *_in_lanes(rows, max(lanes, 1), is_sum))
+        grouped = schedule.attempt(*steps, *_in_lanes(rows, max(lanes, 1), is_sum))
         rest = Vectorize(f"{rows}.point.rest[0]")
-        return found if found is None else found.attempt(rest) or found
+        return grouped if grouped is None else grouped.attempt(rest) or grouped
     if not all(one.reduction and one.reduction.reassociable for one in found):
         return None
     inner = [part.child.label for part in parts if isinstance(part.child, Band)]

@@ -246,7 +246,7 @@ def test_records_that_are_well_typed_but_no_kernel(polyopt, out):
     assert read > 20
 
 
-FOR_PEOPLE = {("Program", "file"), ("Program", "line")}
+FOR_PEOPLE = {("Program", "file"), ("Program", "line"), ("For", "label")}
 HARMLESS = {"Loc", "Statement", "Comment", "LoopFunction", "Fault", "Check"}
 """Records with places and texts for people, which no proof is about."""
 

@@ -106,7 +106,7 @@ def _where_run(
         return allowed
     runs = domain_of(renamed_scope(rename, demand.scope), params, "D").params().intersect(known)
     found = allowed.intersect(runs).gist(runs).coalesce()
-    return found if found.n_basic_set() < allowed.n_basic_set() else allowed
+    return found if found.n_basic_set() == 1 else allowed
 
 
 def context_of(context: isl.Set, checks: tuple[Check, ...], params: tuple[str, ...]) -> isl.Set:

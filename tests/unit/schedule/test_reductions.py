@@ -86,7 +86,7 @@ def mixed(a, s):
         (some, "i32[:]", BinaryOp.MUL, Form.UPDATE, True),
         (bits, "u8[:],u8[:]", BinaryOp.XOR, Form.UPDATE, True),
         (most, "f64[:],f64[:]", BinaryOp.MAX, Form.CHOICE, False),
-        (least, "f64[:],f64[:]", BinaryOp.MIN, Form.GUARDED, False),
+        (least, "f64[:],f64[:]", BinaryOp.MIN, Form.CHOICE, False),
         (lowest, "f64[:]", BinaryOp.MIN, Form.CHOICE, False),
         (lowest, "i64[:]", BinaryOp.MIN, Form.GUARDED, False),
         (place, "f64[:],f64[:],i64[:]", BinaryOp.MAX, Form.PLACE, False),
