@@ -201,11 +201,10 @@ def _ends(node: Node) -> tuple[Expr, ...]:
         case If(then=then, otherwise=()):
             named = {inner.name for inner in then if isinstance(inner, Declare)}
             ends = [_ends(inner) for inner in then if not isinstance(inner, Declare)]
-            return tuple(
-                conjunction((node.condition, end))
-                for end in (end for own in ends if all(ends) for end in own)
-                if named.isdisjoint(symbols(end))
-            )
+            if not all(ends):
+                return ()
+            lasting = (end for own in ends for end in own if named.isdisjoint(symbols(end)))
+            return tuple(conjunction((node.condition, end)) for end in lasting)
         case _:
             return ()
 

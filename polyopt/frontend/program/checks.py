@@ -46,7 +46,7 @@ def checks_of(
     params: tuple[str, ...],
     context: isl.Set,
     *,
-    any_sizes: bool = True,
+    any_sizes: bool,
 ) -> tuple[Check, ...]:
     """Return the checks, in source order; a demand implied by earlier ones makes none.
 
