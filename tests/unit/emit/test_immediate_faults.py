@@ -245,3 +245,49 @@ def test_nan_is_neither_below_nor_above():
     po.kernel(threads=1)(ordered)(x, y, mine)
     ordered(x, y, other)
     np.testing.assert_array_equal(mine, other)
+
+
+def distances(a, b, out):
+    for i in range(a.shape[0]):
+        for j in range(b.shape[0]):
+            s = 0
+            for k in range(a.shape[1]):
+                v = a[i, k] ^ b[j, k]
+                v = v - ((v >> np.uint64(1)) & np.uint64(0x5555555555555555))
+                v = (v & np.uint64(0x3333333333333333)) + (v >> np.uint64(2))
+                s += np.int64(v & np.uint64(7))
+            out[i, j] = s
+
+
+def pulled(centers, others, u, v):
+    for i in range(centers.shape[0]):
+        c = centers[i]
+        for s in range(others.shape[1]):
+            o = others[i, s]
+            dot = 0.0
+            for k in range(u.shape[1]):
+                dot += u[c, k] * v[o, k]
+            for k in range(u.shape[1]):
+                v[o, k] += dot * u[c, k]
+        for k in range(u.shape[1]):
+            u[c, k] += 1.0
+
+
+@pytest.mark.toolchain
+def test_numbers_of_any_type_need_no_array_between_loops():
+    numbers = RNG.integers(0, 2**60, (4, 5), dtype=np.uint64)
+    args = numbers, numbers[:3].copy(), np.zeros((4, 3), np.int64)
+    kernel = po.kernel(threads=1, fp="reassociate")(distances)
+    assert "po_alloc(" not in kernel.compile(*args).source.split("int polyopt_")[1]
+    wanted = np.zeros((4, 3), np.int64)
+    distances(*args[:2], wanted)
+    kernel(*args)
+    np.testing.assert_array_equal(args[2], wanted)
+
+
+@pytest.mark.toolchain
+def test_rows_that_data_choose_are_tested_before_their_loops():
+    args = RNG.integers(0, 4, 6), RNG.integers(0, 5, (6, 2)), np.ones((4, 3)), np.ones((5, 3))
+    text = po.kernel(threads=1)(pulled).compile(*args).source.split("int polyopt_")[1]
+    assert "faults_" not in text
+    assert "po_max(" not in text
