@@ -14,22 +14,19 @@ from polyopt.ir.expr import (
     Compare,
     Const,
     Expr,
-    Iter,
     Load,
     Param,
     Select,
     Symbol,
     Unary,
     children,
-    walk,
 )
-from polyopt.ir.linear import linear
 from polyopt.ir.scop import Access, Scop, Statement
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import Band, find_band, path_to, statements_of
-from polyopt.strategy.strides import accesses, directions
+from polyopt.strategy.strides import accesses, change_of, directions
 
 LANES = frozenset({DType.FLOAT32, DType.FLOAT64, DType.INT32, DType.INT64})
 
@@ -85,7 +82,7 @@ def _is_reached(
 
     `own` are temporaries of a row whose layout may change.
     """
-    across, along = (subscript_steps(access, statement, move) for move in moves)
+    across, along = (change_of(access, statement, move) for move in moves)
     array = scop.array(access.array)
     if across is None or along is None or array.layout not in (Layout.C, Layout.ROWS):
         return False
@@ -102,26 +99,8 @@ def moved_subscript(
     access: Access, statement: Statement, direction: tuple[Fraction, ...] | None
 ) -> int | None:
     """Return the only subscript that a step along `direction` moves, by one; else None."""
-    steps = subscript_steps(access, statement, direction)
+    steps = change_of(access, statement, direction)
     if steps is None or any(step not in (0, 1) for step in steps):
         return None
     found = [dimension for dimension, step in enumerate(steps) if step]
     return found[0] if len(found) == 1 else None
-
-
-def subscript_steps(
-    access: Access, statement: Statement, direction: tuple[Fraction, ...] | None
-) -> tuple[Fraction, ...] | None:
-    """Return by how much a step along `direction` moves each subscript; None where unknown."""
-    if direction is None or not access.exact:
-        return None
-    change = dict(zip(statement.iters, direction, strict=True))
-    found: list[Fraction] = []
-    for index in access.index:
-        terms = linear(index).terms
-        others = (part for atom, _ in terms if not isinstance(atom, Iter) for part in walk(atom))
-        if any(isinstance(part, Iter) and change.get(part.name) for part in others):
-            return None
-        steps = (change.get(a.name, Fraction(0)) * c for a, c in terms if isinstance(a, Iter))
-        found.append(sum(steps, Fraction(0)))
-    return tuple(found)

@@ -42,10 +42,10 @@ from polyopt.strategy.contraction import find_roles
 from polyopt.strategy.extents import count_similar_loops
 from polyopt.strategy.fusion import moves_together, read_in, sequences, written_in
 from polyopt.strategy.interchanges import order_steps
-from polyopt.strategy.lane_accesses import is_arithmetic, subscript_steps
+from polyopt.strategy.lane_accesses import is_arithmetic
 from polyopt.strategy.row_recurrences import cells
 from polyopt.strategy.short_loop_unrolling import trip_count
-from polyopt.strategy.strides import Stride, accesses, directions, stride_of
+from polyopt.strategy.strides import Stride, accesses, change_of, directions, stride_of
 from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import Clone, Cut, Fuse, Parallelize, Separate, Split, Tile, Vectorize
 from polyopt.transforms.amount import amount
@@ -291,7 +291,7 @@ def _moved(
         for access in accesses(leaf.statement):
             if not access.index:
                 continue
-            steps = subscript_steps(access, leaf.statement, leaf.moves[position])
+            steps = change_of(access, leaf.statement, leaf.moves[position])
             if steps is None:
                 return None
             moved = [dimension for dimension, step in enumerate(steps) if step]
