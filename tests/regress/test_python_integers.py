@@ -266,6 +266,20 @@ def test_loops_that_only_count_are_limited() -> None:
     assert interpreted(function(COUNTED), 2**40, 2**40) == AT_CALL
 
 
+@pytest.mark.toolchain
+@pytest.mark.parametrize("sum_", ["k + 3", "3 + k", "k - 5", "-7 + k", "k - -4"])
+def test_a_sum_with_a_constant_is_compared_once(sum_: str) -> None:
+    kernel = po.kernel(function(f"def f(a):\n    k = int(a[0])\n    return {sum_}\n"))
+    assert "^" not in kernel.compile(np.array([1])).source.split("int polyopt_")[1]
+    for k in (2**63 - 4, 2**63 - 3, -(2**63) + 4, -(2**63) + 5, -(2**63) + 7, -(2**63) + 6, 0):
+        expected = eval(sum_, {"k": k})
+        if -(2**63) <= expected < 2**63:
+            assert kernel(np.array([k])) == expected
+        else:
+            with pytest.raises(PolyoptError, match="64 bits"):
+                kernel(np.array([k]))
+
+
 def test_common_programs_need_no_check() -> None:
     """Counters, hashes and sums of small numbers stay within 64 bits whatever the call."""
     source = """def f(x):

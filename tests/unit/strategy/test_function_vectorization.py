@@ -171,6 +171,7 @@ def test_windows_have_lanes_across_iterations(fp):
         assert f"unroll({part}.inner.tile[0])" in lines
         assert f"vectorize({part}.inner.point[0])" in lines
         assert f"vectorize({part}[0])" not in lines
+        assert f"vectorize({label}.inner.point.rest[0])" in lines  # what whole groups leave over
 
 
 @pytest.mark.toolchain
