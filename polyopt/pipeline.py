@@ -107,7 +107,7 @@ def _compile(
     expect: Expect | None,
 ) -> Compilation:
     stage = _Stages(budget, after_stage)
-    program = with_mode(_speculated(program), options)
+    program = with_mode(_speculated(program, options), options)
     settled = in_parts(program, options)
     if not settled.is_static:
         whole = settled
@@ -201,9 +201,11 @@ def _forms(lowered: LoopFunction, options: Options, machine: Machine) -> list[Fo
     """Return the loops in the forms that may run, the fastest first; the first one is made."""
     if not options.target.is_host:
         return _device_forms(lowered, options)
-    wanted = sequential(lowered) if options.threads == 1 else lowered
-    loops = emit.optimize_loops(wanted, machine, options.fp.value)
-    forms = [Form("optimized loops", lambda: loops), Form("threads", lambda: plain_loops(wanted))]
+    run = sequential if options.threads == 1 else lambda loops: loops
+    chosen = run(emit.conditional_stores.choose_stores(lowered, machine))
+    loops = emit.optimize_loops(chosen, machine, options.fp.value)
+    forms = [Form("optimized loops", lambda: loops)]
+    forms.append(Form("threads", lambda: plain_loops(run(lowered))))
     started = emit.starts.start_sums(loops) if holds_elements(loops) else loops
     return forms if started is loops else [Form("started sums", lambda: started), *forms]
 
@@ -311,11 +313,11 @@ def in_parts(program: Program, options: Options) -> Program:
     return schedule.large_parts.split_large(program)
 
 
-def _speculated(program: Program) -> Program:
-    """Return `program` with guarded scalars computed always where nothing else reads them."""
-    if all(s.guard is None for scop in program.scops for s in scop.statements):
-        return program
-    return schedule.speculation.with_speculated_scalars(program)
+def _speculated(program: Program, options: Options) -> Program:
+    """Return `program` with scalars that conditions set made in each iteration anew."""
+    program = schedule.speculation.with_speculated_scalars(program)
+    inserts = options.schedule is None
+    return schedule.definite_assignment.with_set_scalars(program, inserts=inserts)
 
 
 def with_mode(program: Program, options: Options) -> Program:

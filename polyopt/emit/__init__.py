@@ -12,6 +12,7 @@ from polyopt.late import names_of
 if TYPE_CHECKING:
     from polyopt.emit import array_contraction as array_contraction
     from polyopt.emit import chosen_iterations as chosen_iterations
+    from polyopt.emit import conditional_stores as conditional_stores
     from polyopt.emit import gpu as gpu
     from polyopt.emit import library_calls as library_calls
     from polyopt.emit import library_products as library_products

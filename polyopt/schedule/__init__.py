@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from polyopt.schedule import carried_sums as carried_sums
     from polyopt.schedule import data as data
     from polyopt.schedule import deferred_divisions as deferred_divisions
+    from polyopt.schedule import definite_assignment as definite_assignment
     from polyopt.schedule import float32_functions as float32_functions
     from polyopt.schedule import forwarded_elements as forwarded_elements
     from polyopt.schedule import fusible_products as fusible_products

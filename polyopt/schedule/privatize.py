@@ -18,10 +18,12 @@ from polyopt.ir.expr import (
     Binary,
     BinaryOp,
     Call,
+    Compare,
     Const,
     Expr,
     Iter,
     Load,
+    Select,
     add,
     integer,
     rewrite,
@@ -222,7 +224,9 @@ def _forward(scop: Scop, array: Array) -> Scop | None:
     depth = len(writer.iters)
     if not readers or shared_loops([writer, *readers]) < depth:
         return None
-    if any(len(reader.iters) != depth for reader in readers) or cost(writer.value) > MAX_COST:
+    if any(len(reader.iters) != depth for reader in readers):
+        return None
+    if cost(writer.value) * _copies(writer.value, readers, array.name) > MAX_COST:
         return None
     flow = last_writers(scop, array.name)
     if not _covered(scop, readers, array.name, flow):
@@ -247,12 +251,21 @@ def _forward(scop: Scop, array: Array) -> Scop | None:
     return Scop(scop.params, scop.context, arrays, statements)
 
 
+def _copies(value: Expr, readers: list[Statement], scalar: str) -> int:
+    """Return how often a choice would be written; 1 for other values."""
+    if not any(isinstance(part, Select) for part in walk(value)):
+        return 1
+    return sum(load.array == scalar for reader in readers for load in reader.loads)
+
+
 def cost(expr: Expr) -> int:
     """Return a rough operation count; divisions and function calls count as ten."""
     total = 0
     for part in walk(expr):
         if isinstance(part, Call):
             total += 10
+        elif isinstance(part, Select | Compare):
+            total += 1
         elif isinstance(part, Binary):
             total += 10 if part.op in (BinaryOp.DIV, BinaryOp.POW, BinaryOp.MOD) else 1
         elif isinstance(part, Load):

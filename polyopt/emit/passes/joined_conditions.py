@@ -16,6 +16,7 @@ from polyopt.emit.regions import runs_in_order
 from polyopt.ir.expr import (
     BinaryOp,
     Compare,
+    Const,
     Expr,
     Unary,
     conjunction,
@@ -36,7 +37,7 @@ def join_conditions(fn: LoopFunction) -> LoopFunction:
 
 def _joined(body: Body) -> Body:
     found: list[Node] = []
-    rest = list(body)
+    rest = _with_starts_first(body)
     while rest:
         node = rest.pop(0)
         for condition in _conditions(node):
@@ -47,26 +48,42 @@ def _joined(body: Body) -> Body:
                 inside = tuple(part for one in run for part in _under(one, condition) or (one,))
                 node = _merged(If(condition, inside))
                 break
-        other = rest[0] if rest else None
-        if isinstance(node, If) and isinstance(other, If) and _is_other_side(node, other):
-            node = If(node.condition, node.then, other.then)
-            del rest[0]
-        if not isinstance(node, For) or runs_in_order(node):
-            node = map_bodies(node, _joined)
-        found.append(node)
+        last = found[-1] if found else None
+        both = _both(last, node) if isinstance(last, If) and isinstance(node, If) else None
+        if both is not None:
+            found.pop()
+        found.append(_inside(both or node))
     return tuple(found)
 
 
-def _is_other_side(node: If, other: If) -> bool:
-    """Tell whether `other` happens where the condition of `node` does not hold."""
-    if node.otherwise or other.otherwise:
-        return False
-    if not (reads(node.condition) or symbols(node.condition)):
-        return False
-    if not _are_opposite(node.condition, other.condition):
-        return False
-    changed = frozenset().union(*map(changes_of, node.then))
-    return changed.isdisjoint(names_of(node.condition)) and not isinstance(node.then[-1], Fail)
+def _with_starts_first(body: Body) -> list[Node]:
+    """Return a body with locals that begin as constants before all conditions."""
+    first = next((place for place, node in enumerate(body) if isinstance(node, If)), len(body))
+    starts = [n for n in body[first:] if isinstance(n, Declare) and isinstance(n.value, Const)]
+    return [*body[:first], *starts, *(node for node in body[first:] if node not in starts)]
+
+
+def _inside(node: Node) -> Node:
+    """Return a node with what it is around joined, but for lanes."""
+    return map_bodies(node, _joined) if not isinstance(node, For) or runs_in_order(node) else node
+
+
+def _both(node: If, other: If) -> If | None:
+    """Return two neighbours under one condition, or its opposite, as one; None if it may change."""
+    condition = node.condition
+    is_same = condition == other.condition and bool(node.otherwise or other.otherwise)
+    if not is_same and not _are_opposite(condition, other.condition):
+        return None
+    if not (reads(condition) or symbols(condition)) or isinstance(node.then[-1], Fail):
+        return None
+    changed = frozenset().union(*map(changes_of, (*node.then, *node.otherwise)))
+    if not changed.isdisjoint(names_of(condition)):
+        return None
+    sides = (other.then, other.otherwise) if is_same else (other.otherwise, other.then)
+    then, otherwise = (*node.then, *sides[0]), (*node.otherwise, *sides[1])
+    if isinstance(condition, Unary) and otherwise:
+        return If(condition.operand, otherwise, then)
+    return If(condition, then, otherwise)
 
 
 def _are_opposite(one: Expr, other: Expr) -> bool:
