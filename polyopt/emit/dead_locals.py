@@ -44,7 +44,7 @@ def remove_dead_locals(fn: LoopFunction) -> LoopFunction:
     Of a statement of the source all instances go, or none: the proof shows of a whole statement
     that nothing reads its values.
     """
-    body = fn.body
+    body = _begun_where_set(fn.body)
     while True:
         used = _used(body)
         idle = [n for n in all_nodes(body) if isinstance(n, Declare) and n.name not in used]
@@ -54,6 +54,38 @@ def remove_dead_locals(fn: LoopFunction) -> LoopFunction:
         if not names:
             return fn if body is fn.body else replace(fn, body=body)
         body = _without(body, names, statements=True)
+
+
+def _begun_where_set(body: Body) -> Body:
+    """Return `body` with locals that are set before anything reads them declared there."""
+    found: list[Node] = []
+    begun = set[int]()
+    for place, node in enumerate(body):
+        if isinstance(node, Declare) and not node.statement:
+            first = _first_use(node.name, body, place + 1)
+            if first is not None:
+                begun.add(first)
+                continue
+        if place in begun and isinstance(node, SetLocal):
+            parts = (node.statement, node.instance, node.steps)
+            node = Declare(node.name, node.dtype, node.lanes, node.value, *parts)
+        found.append(with_bodies(node, tuple(map(_begun_where_set, bodies(node)))))
+    return tuple(found)
+
+
+def _first_use(name: str, body: Body, start: int) -> int | None:
+    """Return the place of the node that sets a local before anything reads it, or None."""
+    for place in range(start, len(body)):
+        node = body[place]
+        if isinstance(node, SetLocal) and node.name == name:
+            return None if name in symbols(node.value) else place
+        if name in _used((node,)) or (isinstance(node, For) and _combines(node, name)):
+            return None
+    return None
+
+
+def _combines(loop: For, name: str) -> bool:
+    return any(symbol.name == name for _, symbol in loop.reductions)
 
 
 def unused_locals(body: Body) -> frozenset[str]:

@@ -31,7 +31,11 @@ def count_similar_loops(domain: isl.UnionSet, one: Band, two: Band) -> int:
 
 def are_similar(domain: isl.UnionSet, one: BandMember, two: BandMember) -> bool:
     """Tell whether two loops differ by at most a few iterations, for all sizes."""
-    first, second = values_of(domain, one), values_of(domain, two)
+    return are_near(values_of(domain, one), values_of(domain, two))
+
+
+def are_near(first: isl.UnionSet, second: isl.UnionSet) -> bool:
+    """Tell whether values differ by at most a few at each end, wherever both have some."""
     here, there = first.intersect_params(second.params()), second.intersect_params(first.params())
     return here.is_subset(_widened(there)) and there.is_subset(_widened(here))
 

@@ -29,7 +29,7 @@ from polyopt.schedule.tree import (
     statements_of,
     tuple_names,
 )
-from polyopt.strategy.extents import values_of
+from polyopt.strategy.extents import are_near, values_of
 from polyopt.strategy.strides import Stride, accesses, along_row, directions, stride_of
 from polyopt.transforms import Cut, Distribute, Fuse, Interchange, Peel, Vectorize
 
@@ -138,7 +138,7 @@ def _with_vector(schedule: Schedule, label: str, position: int) -> Schedule | No
         Interchange(f"{label}[{p}]", f"{label}[{p + 1}]") for p in range(position, last)
     ]
     whole = schedule.attempt(*moves, Vectorize(f"{label}[{last}]"))
-    if whole is not None and not _is_guarded(whole, label):
+    if whole is not None and (not _is_guarded(whole, label) or _keeps_locals(whole, label)):
         return whole
     moved = schedule.attempt(*moves) if moves else schedule
     if moved is None:
@@ -155,6 +155,21 @@ def _is_guarded(schedule: Schedule, label: str) -> bool:
     lanes = band.members[-1]
     first, *others = (values_of(domain.intersect(part.domain), lanes) for part in band.child.parts)
     return not all(first.is_equal(other) for other in others)
+
+
+def _keeps_locals(schedule: Schedule, label: str) -> bool:
+    """Tell whether lanes that run all but a few of the same iterations share temporaries.
+
+    Loops of their own would keep these in rows; code for a few iterations costs less.
+    """
+    band = find_band(schedule.tree, label)
+    _, domain = path_to(schedule.tree, schedule.scop, label)
+    assert isinstance(band.child, Sequence)
+    lanes = band.members[-1]
+    first, *others = (values_of(domain.intersect(part.domain), lanes) for part in band.child.parts)
+    if not all(are_near(first, other) for other in others):
+        return False
+    return bool(_local_temporaries(schedule, [label]))
 
 
 def _peel(schedule: Schedule, label: str) -> Schedule | None:

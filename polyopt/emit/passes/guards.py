@@ -10,7 +10,13 @@ from __future__ import annotations
 from itertools import groupby
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.passes.rewriting import bottom_up
+from polyopt.emit.passes.rewriting import (
+    Names,
+    bottom_up,
+    local_names,
+    renamed,
+    statements,
+)
 from polyopt.emit.regions import declared_names, written_arrays
 from polyopt.ir.expr import (
     Binary,
@@ -36,9 +42,14 @@ from polyopt.ir.names import depends_on_data, has_iterator
 from polyopt.ir.nodes import all_nodes
 from polyopt.ir.types import DType
 
+MOST = 64
+"""Nodes of a body with several conditions that is copied."""
+
 
 def hoist_guards(fn: LoopFunction) -> LoopFunction:
     """Return `fn` with the conditions inside its loops turned into bounds where they are bounds."""
+
+    names = Names(fn)
 
     def rule(node: Node) -> Body:
         if not isinstance(node, For):
@@ -46,6 +57,9 @@ def hoist_guards(fn: LoopFunction) -> LoopFunction:
         unswitched = _unswitched(node)
         if unswitched is not None:
             return (unswitched,)
+        cut = _cut(node, names)
+        if cut is not None:
+            return cut
         return tuple(part for loop in _split(node) for part in _tightened(loop))
 
     return replace(fn, body=bottom_up(fn.body, rule))
@@ -85,6 +99,72 @@ def _split(loop: For) -> tuple[For, ...]:
         )
     ]
     return tuple(replace(loop, body=group) for group in groups)
+
+
+def _cut(loop: For, names: Names) -> Body | None:
+    """Return a VECTOR loop with locals in three parts: where all its conditions hold, and around.
+
+    Conditions that the loop does not change are asked before; where one does not hold, the loop is
+    as it was.  None for other loops, and where the parts around are long for several conditions.
+    (Index-set splitting: M. Griebl, P. Feautrier and C. Lengauer, International Journal of Parallel
+    Programming 28 (6), 2000.)
+    """
+    if loop.kind is not LoopKind.VECTOR or loop.reductions or loop.step != 1:
+        return None
+    if not any(isinstance(node, Declare | SetLocal) for node in loop.body):
+        return None
+    guarded = [n for n in loop.body if isinstance(n, If) and is_index(n.condition)]
+    conditions = list(dict.fromkeys(node.condition for node in guarded))
+    found = _where_all(conditions, loop)
+    if not conditions or found is None or any(node.otherwise for node in guarded):
+        return None
+    inner, fixed = found
+    whole = (n.then if isinstance(n, If) and n in guarded else (n,) for n in loop.body)
+    inner = replace(inner, body=tuple(part for nodes in whole for part in nodes))
+    rest = loop.body if len(conditions) > 1 else tuple(n for n in loop.body if n not in guarded)
+    if all(isinstance(node, Declare) for node in rest):
+        return (If(conjunction(fixed), (inner,)),) if fixed else (inner,)
+    begin = _joined_bound(BinaryOp.MIN, inner.lower, loop.upper)
+    end = _joined_bound(BinaryOp.MAX, inner.lower, inner.upper)
+    is_short = [_is_number(sub(inner.lower, loop.lower)), _is_number(sub(loop.upper, inner.upper))]
+    if len(conditions) > 1 and not (all(is_short) and statements(loop.body) <= MOST):
+        return None
+    plain = replace(loop, body=rest)
+    first = _copy(plain, loop.lower, begin, names, in_lanes=not is_short[0])
+    last = _copy(plain, end, loop.upper, names, in_lanes=not is_short[1])
+    inside: Body = (first, inner, last)
+    if fixed:
+        other = _copy(plain, loop.lower, loop.upper, names, in_lanes=True)
+        return (If(conjunction(fixed), inside, (other,)),)
+    return inside
+
+
+def _where_all(conditions: list[Expr], loop: For) -> tuple[For, list[Expr]] | None:
+    """Return the loop over the iterations in which all conditions hold, and those it leaves alone.
+
+    None where one is no bound.
+    """
+    inner, fixed = loop, dict[Expr, None]()
+    for condition in (c for whole in conditions for c in operands(whole, BinaryOp.AND)):
+        if _is_fixed(condition, loop):
+            fixed[condition] = None
+            continue
+        bounds = bounds_where(condition, inner)
+        if bounds is None:
+            return None
+        inner = replace(inner, lower=bounds.lower, upper=bounds.upper)
+    return inner, list(fixed)
+
+
+def _is_number(expr: Expr) -> bool:
+    return not linear(expr).terms
+
+
+def _copy(loop: For, lower: Expr, upper: Expr, names: Names, *, in_lanes: bool) -> For:
+    """Return a loop over other iterations, with locals of its own."""
+    own = {name: names.fresh(name) for name in local_names(loop.body)}
+    kind = loop.kind if in_lanes else LoopKind.SEQUENTIAL
+    return replace(loop, lower=lower, upper=upper, kind=kind, body=renamed(loop.body, own))
 
 
 def _tightened(loop: For) -> Body:
@@ -248,7 +328,10 @@ def _scaled(value: Linear, by: int) -> tuple[tuple[Expr, int], ...]:
 
 
 def _joined_bound(op: BinaryOp, left: Expr, right: Expr) -> Expr:
-    return left if left == right else Binary(op, left, right, DType.INT64)
+    apart = linear(sub(left, right))
+    if apart.terms:
+        return Binary(op, left, right, DType.INT64)
+    return left if (apart.constant >= 0) is (op is BinaryOp.MAX) else right
 
 
 _LIMITS: dict[CompareOp, tuple[int | None, int | None]] = {
