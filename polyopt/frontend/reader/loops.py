@@ -22,6 +22,7 @@ from polyopt.frontend.program.statement_domains import ENDLESS, Loop
 from polyopt.frontend.reader.assignments import assign_to
 from polyopt.frontend.reader.conditions import truth
 from polyopt.frontend.reader.expressions import evaluate
+from polyopt.frontend.reader.short_loops import is_decided, numbers
 from polyopt.frontend.syntax.liveness import assigned
 from polyopt.frontend.syntax.structure import flag_of, is_result
 from polyopt.frontend.values.codes import refuse
@@ -68,6 +69,9 @@ def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
     iterable = evaluate(b, frame, node.iter)
     if isinstance(iterable, Sequence) or _is_known_tuple(iterable):
         _unrolled(b, frame, node, kept(b, "item", iterable))
+        return
+    if isinstance(iterable, Range) and is_decided(node, iterable, _constants(frame)):
+        _unrolled(b, frame, node, Known(numbers(iterable)))
         return
     later = frame.live.after[node]
     name = _iterator_name(b, node.target)
@@ -411,6 +415,10 @@ def _require_trip(b: Builder, frame: Frame, node: ast.For, loop: Loop, names: li
     message = f"the loop must run at least once: {shown} is used after it"
     if not b.always(runs):
         b.demand(runs, "PO0175", message, frame.loc(node), "assign it before the loop too")
+
+
+def _constants(frame: Frame) -> frozenset[str]:
+    return frozenset(name for name, value in frame.env.items() if isinstance(value, Known))
 
 
 def _unrolled(b: Builder, frame: Frame, node: ast.For, value: Value) -> None:
