@@ -7,7 +7,8 @@ Limits of the sizes at a call, so that no integer leaves its type.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.frontend.integers.affine_integers import ONE, TRUE, ZERO, both
@@ -16,6 +17,7 @@ from polyopt.frontend.integers.ranges import INDEX, LEAST, WORD, Span, range_of
 from polyopt.frontend.program.assembly import Alive, isl_params
 from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.drafts import Draft, Invocation, Limit, dynamic_params
+from polyopt.frontend.program.facts import Occurrence
 from polyopt.frontend.program.renaming import Renaming
 from polyopt.frontend.program.statement_domains import Loop, Scope
 from polyopt.ir.expr import (
@@ -70,19 +72,30 @@ def learn_ranges(b: Builder, arguments: frozenset[str]) -> None:
     for draft in b.drafts:
         if draft.target.array in found:
             found[draft.target.array].append(draft)
-    ranges = {b.variables[name]: _range(b, name, drafts) for name, drafts in found.items()}
-    ranges = {place: span for place, span in ranges.items() if span != WORD}
+    times = Counter(draft.target.array for draft in b.drafts)
+    once = {d.target.array: d.value for d in b.drafts if times[d.target.array] == 1}
+    before, ranges = b.facts.ranges, dict[Occurrence, Span]()
+    b.facts.ranges = dict(before)
+    for name in dict.fromkeys(draft.target.array for draft in b.drafts):
+        if name in found:  # in the order in which they are first set, as one is made of another
+            place, span = b.variables[name], _range(b, name, found[name], once)
+            if span != WORD:
+                ranges[place] = b.facts.ranges[place] = span
+    b.facts.ranges = before
     used = isl_params(b, Alive(tuple(b.drafts), tuple(b.marks)))
     b.facts.set_ranges(ranges, used & arguments)
 
 
-def _range(b: Builder, name: str, drafts: Sequence[Draft]) -> Span:
-    """Return what values a variable may have: those that it is set to, and all that is added."""
+def _range(b: Builder, name: str, drafts: Sequence[Draft], once: Mapping[str, Expr]) -> Span:
+    """Return what values a variable may have: those that it is set to, and all that is added.
+
+    `once` are the values of variables that one statement sets.
+    """
     base: Span | None = None
     low = high = 0
-    resets = _resets(b, name, drafts)
+    resets = _resets(b, name, drafts, once)
     for draft in drafts:
-        change = _change_of(b, name, draft)
+        change = _change_of(b, name, draft, once)
         base = _hull(base, change.base)
         if change.step is not None:
             turns = _turns(b, draft, _since(draft, resets))
@@ -94,11 +107,14 @@ def _range(b: Builder, name: str, drafts: Sequence[Draft]) -> Span:
     return whole if whole.within(WORD) else WORD
 
 
-def _change_of(b: Builder, name: str, draft: Draft) -> _Change:
+def _change_of(b: Builder, name: str, draft: Draft, once: Mapping[str, Expr]) -> _Change:
+    value = draft.value
+    if isinstance(value, Load) and name in reads(once.get(value.array, ZERO)):
+        value = once[value.array]  # what it is set to was computed from it in a variable of its own
     scope = b.scope
     b.scope = draft.scope
     try:
-        return _change(b, name, draft.value)
+        return _change(b, name, value)
     finally:
         b.scope = scope
 
@@ -124,14 +140,16 @@ def _change(b: Builder, name: str, value: Expr) -> _Change:
     return _Change(None, range_of(value, b.span_of))
 
 
-def _resets(b: Builder, name: str, drafts: Sequence[Draft]) -> list[tuple[Loop, ...]]:
+def _resets(
+    b: Builder, name: str, drafts: Sequence[Draft], once: Mapping[str, Expr]
+) -> list[tuple[Loop, ...]]:
     """Return the loops of which every iteration sets the variable anew."""
     return [
         draft.scope.loops
         for draft in drafts
         if draft.scope.guard == TRUE
         and not draft.scope.conditions
-        and _change_of(b, name, draft).step is None
+        and _change_of(b, name, draft, once).step is None
     ]
 
 
@@ -172,7 +190,7 @@ def limit_turns(b: Builder) -> None:
             continue
         name = draft.target.array
         same = [other for other in b.drafts if other.target.array == name]
-        loops = _since(draft, _resets(b, name, same))
+        loops = _since(draft, _resets(b, name, same, {}))
         if len(loops) < 2 or draft.scope.guard != TRUE or loops in seen:
             continue
         if any(loop.going is not None for loop in loops):
