@@ -72,7 +72,34 @@ def diagonals(img):
     return out
 
 
-PROGRAMS = (blurred, neighbours, cross, diagonals)
+def means(img):
+    h, w = img.shape
+    out = np.zeros((h, w))
+    for i in range(h):
+        for j in range(w):
+            s = 0.0
+            c = 0
+            for y in range(max(0, i - 1), min(h, i + 2)):
+                for x in range(max(0, j - 1), min(w, j + 2)):
+                    s += img[y, x]
+                    c += 1
+            out[i, j] = s / c + y - x
+    return out
+
+
+def sums_below(img):
+    h, w = img.shape
+    out = np.zeros((h, w), np.int64)
+    for i in range(h):
+        for j in range(1, w):
+            for x in range(max(1, j - 3), j):
+                if img[i, x] > 200:
+                    break
+                out[i, j] += int(img[i, x]) * x
+    return out
+
+
+PROGRAMS = (means, sums_below, blurred, neighbours, cross, diagonals)
 
 
 def image(h, w):

@@ -22,7 +22,7 @@ from polyopt.frontend.program.statement_domains import ENDLESS, Loop
 from polyopt.frontend.reader.assignments import assign_to
 from polyopt.frontend.reader.conditions import truth
 from polyopt.frontend.reader.expressions import evaluate
-from polyopt.frontend.reader.short_loops import is_decided, numbers
+from polyopt.frontend.reader.short_loops import is_decided, numbers, window
 from polyopt.frontend.syntax.liveness import assigned
 from polyopt.frontend.syntax.structure import flag_of, is_result
 from polyopt.frontend.values.codes import refuse
@@ -76,8 +76,9 @@ def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
     later = frame.live.after[node]
     name = _iterator_name(b, node.target)
     if isinstance(iterable, Range):
-        loop = Loop(name, iterable.start, iterable.stop, iterable.step, loc=frame.loc(node))
-        source = Iterated(ZERO, lambda i: Number(i, True))
+        moved, begin = window(iterable) or (iterable, ZERO)
+        loop = Loop(name, moved.start, moved.stop, moved.step, loc=frame.loc(node))
+        source = Iterated(ZERO, lambda i: Number(plus(i, begin), True))
     else:
         args = Arguments("for", (), {}, frame.loc(node.iter))
         source = frontend.reader.comprehensions.iterated(b, iterable, args)

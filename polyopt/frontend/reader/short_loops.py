@@ -1,8 +1,10 @@
-"""Tell which loops are written out: few iterations, of which conditions choose some by number.
+"""Tell which loops over few numbers are written out, and which count from another's iterator.
 
 In: a loop's tree, its range.  Out: whether a condition inside compares nothing but the numbers of
-such loops, as `if di != 0 or dj != 0` in a loop over neighbours; their numbers.
-Written out, iterations have no such condition; otherwise their set would be no box.
+such loops, as `if di != 0 or dj != 0` in a loop over neighbours; their numbers.  Written out,
+iterations have no such condition; otherwise their set would be no box.
+A window as `range(max(0, j - 1), min(n, j + 2))` counts from `j - 1`: the number of its iterations
+is a constant then, whatever `j` is.
 """
 
 from __future__ import annotations
@@ -11,10 +13,15 @@ import ast
 from collections.abc import Collection
 
 from polyopt.frontend.values.values import Range
-from polyopt.ir.expr import Const
+from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, operands, sub, walk
+from polyopt.ir.linear import linear, normalize
+from polyopt.ir.types import DType
 
 MOST = 96
 """Statements that a nest of such loops is written out as."""
+
+WIDE = 9
+"""Iterations of a window that counts from another loop's iterator."""
 
 _FUNCTIONS = frozenset({"abs", "max", "min"})
 
@@ -66,3 +73,26 @@ def _chooses(node: ast.For, own: str, names: set[str]) -> bool:
                 if own in used and used <= names:
                     return True
     return False
+
+
+def window(loop: Range) -> tuple[Range, Expr] | None:
+    """Return a window that moves with another loop from 0 on, and where it starts; else None."""
+    if loop.step != 1:
+        return None
+    for start in operands(loop.start, BinaryOp.MAX):
+        if not any(isinstance(part, Iter) for part in walk(start)):
+            continue
+        for end in operands(loop.stop, BinaryOp.MIN):
+            count = linear(sub(end, start))
+            if not count.terms and 0 < count.constant <= WIDE:
+                first = _from(start, loop.start, BinaryOp.MAX)
+                return Range(first, _from(start, loop.stop, BinaryOp.MIN), 1), start
+    return None
+
+
+def _from(start: Expr, bound: Expr, op: BinaryOp) -> Expr:
+    """Return a bound, the largest or the smallest of some numbers, counted from `start`."""
+    found, *others = (normalize(sub(part, start)) for part in operands(bound, op))
+    for other in others:
+        found = Binary(op, found, other, DType.INT64)
+    return found
