@@ -32,7 +32,7 @@ from polyopt.ir.expr import (
     walk,
 )
 from polyopt.ir.linear import linear
-from polyopt.ir.loops import Assign, Body, Declare, For, If, LoopFunction, LoopKind, Node
+from polyopt.ir.loops import Assign, Body, Declare, For, If, LoopFunction, LoopKind, Node, SetLocal
 from polyopt.ir.nodes import map_bodies, own_expressions
 from polyopt.ir.scop import Role
 from polyopt.machine import Machine
@@ -62,7 +62,7 @@ def choose_stores(fn: LoopFunction, machine: Machine) -> LoopFunction:
             case For(kind=LoopKind.PARALLEL | LoopKind.VECTOR, lanes=1) if _is_convertible(
                 node, rows, fixed
             ):
-                return replace(node, body=tuple(_converted(node.body, names)))
+                return replace(node, body=tuple(_converted(node, names)))
             case _:
                 return map_bodies(node, body)
 
@@ -72,22 +72,39 @@ def choose_stores(fn: LoopFunction, machine: Machine) -> LoopFunction:
 def _is_convertible(loop: For, rows: frozenset[str], fixed: frozenset[str]) -> bool:
     """Tell whether a loop does nothing but what lanes can do, some of it under conditions."""
     own = frozenset(node.name for node in loop.body if isinstance(node, Declare))
-    chosen = 0
+    chosen = stores = 0
     for node in loop.body:
         match node:
-            case If(then=(Assign(target=Load() as target) as store,), otherwise=()):
-                is_own = Iter(loop.iter) in walk(target) and target.array not in fixed
-                if not is_own or target.dtype.is_complex or not _is_of_data(node.condition, own):
+            case If(then=(Assign(target=Load() as target) as changed,), otherwise=()):
+                parts: tuple[Node, ...] = (node, changed)
+                if _is_of_lane(target, loop):
+                    if target.array in fixed or not _is_of_data(node.condition, own):
+                        return False
+                    stores += 1
+                elif not _is_sum(changed, loop):
                     return False
-                parts: tuple[Node, ...] = (node, store)
-                chosen += sum(1 for part in walk(store.value) if children(part))
-            case Assign() | Declare():
-                parts = (node,)
+            case If(then=(SetLocal() as changed,), otherwise=()):
+                parts = (node, changed)
+            case Assign() | Declare() | SetLocal():
+                parts, changed = (node,), None
             case _:
                 return False
+        if changed is not None:
+            chosen += sum(1 for part in walk(changed.value) if children(part))
         if not all(_is_for_lanes(part, loop.iter, rows) for part in parts):
             return False
-    return chosen <= MOST and any(isinstance(node, If) for node in loop.body)
+    return stores > 0 and chosen <= MOST
+
+
+def _is_of_lane(target: Load, loop: For) -> bool:
+    """Tell whether a loop stores an element of each lane's own."""
+    return Iter(loop.iter) in walk(target) and not target.dtype.is_complex
+
+
+def _is_sum(update: Assign, loop: For) -> bool:
+    """Tell whether lanes accumulate an element; compilers do so under conditions, too."""
+    is_one = Iter(loop.iter) not in walk(update.target)
+    return is_one and isinstance(update.value, Binary) and update.value.left == update.target
 
 
 def _is_of_data(condition: Expr, own: frozenset[str]) -> bool:
@@ -121,18 +138,22 @@ def _is_fixed(element: Load) -> bool:
     )
 
 
-def _converted(body: Body, names: Names) -> Iterator[Node]:
-    there = {load for node in body for expr in own_expressions(node) for load in loads(expr)}
-    for node in body:
+def _converted(loop: For, names: Names) -> Iterator[Node]:
+    there = {load for node in loop.body for expr in own_expressions(node) for load in loads(expr)}
+    for node in loop.body:
         match node:
-            case If(then=(Assign(target=Load() as target) as store,)):
-                found: dict[Expr, Expr] = {}
-                for load in loads(store.value):
-                    if load not in there and load != target and load not in found:
-                        name = names.fresh(f"{load.array}_at")
-                        found[load] = Symbol(name, load.dtype)
-                        yield Declare(name, load.dtype, 1, load)
-                value = rewrite(store.value, found.get)
-                yield replace(store, value=Select(node.condition, value, target, target.dtype))
+            case If(then=(Assign(target=Load() as kept) as changed,)) if _is_of_lane(kept, loop):
+                pass
+            case If(then=(SetLocal() as changed,)):
+                kept = Symbol(changed.name, changed.dtype)
             case _:
                 yield node
+                continue
+        found: dict[Expr, Expr] = {}
+        for load in loads(changed.value):
+            if load not in there and load != kept and load not in found:
+                name = names.fresh(f"{load.array}_at")
+                found[load] = Symbol(name, load.dtype)
+                yield Declare(name, load.dtype, 1, load)
+        value = rewrite(changed.value, found.get)
+        yield replace(changed, value=Select(node.condition, value, kept, kept.dtype))
