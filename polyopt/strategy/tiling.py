@@ -86,7 +86,7 @@ def _parallelize_inner(schedule: Schedule, band: Band, machine: Machine, above: 
 
 def _parallelize_in_place(schedule: Schedule, band: Band, position: int) -> Schedule | None:
     """Return `schedule` with a loop parallel in its place, unless it is contiguous."""
-    if vector_gain(schedule, band.label, position) > 0:
+    if vector_gain(schedule, band.label, position, chosen_rows=True) > 0:
         return None
     return schedule.attempt(Parallelize(f"{band.label}[{position}]"))
 
@@ -110,7 +110,7 @@ def parallel_position(schedule: Schedule, band: Band) -> int | None:
     found = [p for p, member in enumerate(band.members) if member.coincident]
     if not found:
         return None
-    return min(found, key=lambda p: (vector_gain(schedule, band.label, p) > 0, p))
+    return min(found, key=lambda p: (vector_gain(schedule, band.label, p, chosen_rows=True) > 0, p))
 
 
 STEPS_AND_STRIP = (32, 512)  # of a wavefront of two loops
@@ -140,7 +140,7 @@ def _outermost(schedule: Schedule, band: Band, position: int, machine: Machine) 
     moves: list[Transform] = [
         Interchange(f"{label}[{p}]", f"{label}[{p - 1}]") for p in range(position, 0, -1)
     ]
-    if len(band.members) > 1 and vector_gain(schedule, label, position) > 0:
+    if len(band.members) > 1 and vector_gain(schedule, label, position, chosen_rows=True) > 0:
         point, last = f"{label}.point", len(band.members) - 1
         back = [Interchange(f"{point}[{p}]", f"{point}[{p + 1}]") for p in range(last)]
         size = strip_size(machine, _element(schedule, band))

@@ -44,3 +44,22 @@ def test_choices_by_data(function, sign) -> None:
     want = function(a, np.arange(12.0).reshape(3, 4))
     found = po.kernel(function)(a, np.arange(12.0).reshape(3, 4))
     assert np.array_equal(found, want)
+
+
+def sums_by_class(x, y, sums):
+    for i in range(x.shape[0]):
+        for d in range(x.shape[1]):
+            sums[y[i], d] += x[i, d]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_lanes_go_along_rows_that_data_choose(threads) -> None:
+    rng = np.random.default_rng(1)
+    x, y = rng.integers(0, 9, (40, 7)).astype(np.float64), rng.integers(0, 3, 40)
+    want, found = np.zeros((3, 7)), np.zeros((3, 7))
+    sums_by_class(x, y, want)
+    kernel = po.kernel(sums_by_class, threads=threads)
+    kernel(x, y, found)
+    assert np.array_equal(found, want)
+    loop = kernel.compile(x, y, found).c.split("#pragma omp simd")[-1]
+    assert "[d] += x[i][d]" in loop
