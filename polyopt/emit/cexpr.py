@@ -32,6 +32,7 @@ from polyopt.emit.dialect import (
     VECTORIZED,
     Dialect,
     all_constant,
+    by_bits,
     helper_kind,
     is_moderate,
     lanes,
@@ -299,6 +300,7 @@ class ExprPrinter:
             return f"{name}({self.text(expr.left)}, {self.text(expr.right)})", ATOM
         if expr.op is BinaryOp.RATIO:
             return self._ratio(expr)
+        expr = self._in_bits(expr)
         if self._needs_helper(expr):
             name = self.helper(Helper(helper_kind(expr, self.dialect), dtype, lanes(expr)))
             right = self.text(expr.right)
@@ -334,6 +336,10 @@ class ExprPrinter:
                 return expr.dtype.is_complex
             case _:
                 return False
+
+    def _in_bits(self, expr: Binary) -> Binary:
+        divides = expr.op in (BinaryOp.FLOORDIV, BinaryOp.MOD)
+        return by_bits(expr) if divides and not self._divides_plainly(expr) else expr
 
     def _divides_plainly(self, expr: Binary) -> bool:
         by = expr.right.value if isinstance(expr.right, Const) else 0

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from polyopt.dataclass import dataclass
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.helpers import HelperKind
 from polyopt.errors import EmitError
 from polyopt.ir.expr import (
@@ -64,6 +64,19 @@ HELPER_OF = {
     BinaryOp.MUL: HelperKind.MUL,
     BinaryOp.DIV: HelperKind.DIV,
 }
+
+
+def by_bits(expr: Binary) -> Binary:
+    """Return a floor division by a power of two, or its rest, as a shift or a mask of bits.
+
+    Right shifts of negative integers fill with their sign, in C as gcc and clang have it, too.
+    """
+    by = expr.right.value if isinstance(expr.right, Const) else 0
+    if not isinstance(by, int) or by <= 0 or by & (by - 1) or not expr.dtype.is_integer:
+        return expr
+    if expr.op is BinaryOp.FLOORDIV:
+        return replace(expr, op=BinaryOp.SHR, right=Const(by.bit_length() - 1, expr.dtype))
+    return replace(expr, op=BinaryOp.AND, right=Const(by - 1, expr.dtype))
 
 
 def helper_kind(expr: Binary, dialect: Dialect) -> HelperKind:

@@ -308,6 +308,12 @@ class Integers:
             return value, width
         if operator in ("/", "%") and isinstance(b, Const) and int(str(b.value)) > 0:
             return _divided(operator, a, b), width
+        if operator in (">>", "&") and isinstance(b, Const) and one.signed:
+            bits = int(str(b.value))
+            if operator == ">>" and 0 <= bits < one.bits:
+                return Binary(BinaryOp.FLOORDIV, a, integer(2**bits), DType.INT64), common(one, one)
+            if operator == "&" and bits >= 0 and not bits & (bits + 1):
+                return Binary(BinaryOp.MOD, a, integer(bits + 1), DType.INT64), width
         raise Unread(node, f"`{operator}` of integers")
 
     def condition(self, node: Node) -> Expr:
