@@ -16,7 +16,7 @@ from polyopt.emit import emit_c
 from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, Param, integer
 from polyopt.ir.integers import evaluate
 from polyopt.ir.interp import run_loops
-from polyopt.ir.loops import For, LoopFunction, LoopKind
+from polyopt.ir.loops import For, LoopFunction, LoopKind, show_body
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.source import CParamKind, Layout, ScalarArg, Signature, SizeOf, Source
 from polyopt.ir.types import DType
@@ -44,6 +44,10 @@ def ex(value) -> Expr:
 
 def op(sign, left, right, dtype=F64):
     return Binary(BinaryOp(sign), left, right, dtype)
+
+
+def i64(sign, left, right):
+    return op(sign, ex(left), ex(right), DType.INT64)
 
 
 def at(name, *index, dtype=F64):
@@ -125,6 +129,10 @@ def arguments(source: Source, arrays, params, symbols):
             case CParamKind.SCALAR:
                 found.append(_CTYPES[p.dtype](symbols[p.name]))
     return found
+
+
+def shown(fn: LoopFunction) -> str:
+    return "\n".join(show_body(fn.body))
 
 
 def call(fn: LoopFunction, arrays, params, symbols=None, flags=STRICT):

@@ -16,8 +16,6 @@ from polyopt.emit import emit_c, optimize_loops
 from polyopt.emit.lanes import NotVector, row_arrays, vectorized
 from polyopt.ir.expr import (
     MOST_APART,
-    Binary,
-    BinaryOp,
     Call,
     Compare,
     CompareOp,
@@ -54,6 +52,7 @@ from tests.unit.emit.kernels import (
     data,
     ex,
     function,
+    i64,
     interpret,
     least,
     loop,
@@ -65,10 +64,6 @@ CLANG = shutil.which("clang") or shutil.which("clang-14")
 WIDE = Machine(cores=2, vector_bytes=64, vector_registers=32)
 I64 = DType.INT64
 PARALLEL = LoopKind.PARALLEL
-
-
-def i64(sign, left, right):
-    return Binary(BinaryOp(sign), ex(left), ex(right), I64)
 
 
 def tiled_gemm():

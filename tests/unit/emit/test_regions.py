@@ -56,6 +56,7 @@ from tests.unit.emit.kernels import (
     data,
     ex,
     function,
+    i64,
     least,
     load,
     loop,
@@ -93,10 +94,6 @@ int made(void) { return given; }
 LIBRARY = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_int64)
 )
-
-
-def i64(sign, left, right):
-    return Binary(BinaryOp(sign), ex(left), ex(right), I64)
 
 
 def is_(left, sign, right):
