@@ -10,11 +10,11 @@ import tempfile
 from pathlib import Path
 from random import Random
 
-from tests.hostile import arrays, functions, scalars, statements  # noqa: F401  productions
+from tests.hostile import arrays, functions, loops, scalars, statements  # noqa: F401  productions
 from tests.hostile.grammar import COMPLEXES, FLOATS, INTEGERS, ORDINARY, Kind, Maker
 from tests.hostile.program import HostileProgram, arguments, loaded
 from tests.hostile.reference import Ended, Raised, TooLong, run_bounded
-from tests.hostile.statements import give_back
+from tests.hostile.results import give_back
 from tests.hostile.values import Parameter, call_text
 
 TRIES = 12
