@@ -5,8 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.unit.frontend import (  # noqa: F401  each adds its programs
+    elementwise_programs,
+    linear_programs,
+    loop_programs,
+    stencil_programs,
+)
+from tests.unit.frontend.corpus import PROGRAMS, Case
 from tests.unit.frontend.harness import agree
-from tests.unit.frontend.programs import PROGRAMS, Case
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 5])
