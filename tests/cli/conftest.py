@@ -10,6 +10,45 @@ import pytest
 
 from polyopt.cli.app import run
 
+DEMO = '''\
+import numpy as np
+
+import polyopt as po
+
+
+@po.kernel
+def matmul(C, A, B):
+    n, m = C.shape
+    for i in range(n):
+        for j in range(m):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * B[k, j]
+
+
+def blur(u):
+    for i in range(1, u.shape[0] - 1):
+        u[i] = 0.5 * (u[i - 1] + u[i + 1])
+
+
+def scale(a: po.f64["N"], factor: float):
+    """The result and a changed argument."""
+    a *= factor
+    return np.sum(a)
+
+
+def total(a, axis):
+    return np.sum(a, axis=axis) + a.shape[1]
+
+
+def shifted(a: po.f64["N"], b: po.f64["N+1"]):
+    for i in range(a.shape[0]):
+        a[i] = b[i + 1]
+
+
+def reads_ahead(a):
+    a[0] = a[2]
+'''
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -51,3 +90,9 @@ def write(tmp_path: Path) -> Callable[[str, str], Path]:
         return path
 
     return make
+
+
+@pytest.fixture
+def demo(write: Callable[[str, str], Path]) -> Path:
+    """Return a file of a few kernels."""
+    return write("demo.py", DEMO)
