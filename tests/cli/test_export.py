@@ -67,22 +67,41 @@ def doubled(A: po.f64["N,M"]):
 def norm(doubled: po.f64["N,M"]):
     return np.sqrt(np.sum(doubled * doubled))
 """
-FLAGS = "-std=c11 -O1 -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all"
+FLAGS = (
+    *("-std=c11", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", "-fwrapv", "-march=native"),
+    *("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fopenmp"),
+)
+SHARED = ("po_run.c", "po_files.c")
+"""Files that all exported programs have."""
 ENVIRONMENT = {"PATH": "/nowhere", "OMP_NUM_THREADS": "2"}
 pytestmark = pytest.mark.toolchain
 
 
+def gcc(folder: Path, *arguments: str) -> None:
+    command = ["gcc", *FLAGS, *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def object_of(source: Path) -> str:
+    """Return the object of a file that all programs have, built once for each text."""
+    made = source.parent.parent / f"{digest_of(source.read_text())}.o"
+    if not made.exists():
+        gcc(source.parent, "-O1", "-c", source.name, "-o", str(made))
+    return str(made)
+
+
 class Program:
-    """An exported program, built with the sanitizers; it runs in an environment without Python."""
+    """An exported program, built with the sanitizers; it runs in an environment without Python.
+
+    The kernel is not optimized, which takes gcc long under sanitizers.
+    """
 
     def __init__(self, folder: Path, name: str) -> None:
         self.folder, self.name = folder, name
         self.files = sorted(path.name for path in folder.iterdir())
-        sources = [name for name in self.files if name.endswith(".c")]
-        command = ["gcc", *FLAGS.split(), "-ffp-contract=off", "-fwrapv", "-march=native",
-                   "-fopenmp", *sources, "-o", name, "-lm"]  # fmt: skip
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        own = [name for name in self.files if name.endswith(".c") and name not in SHARED]
+        gcc(folder, *own, *(object_of(folder / name) for name in SHARED), "-o", name, "-lm")
 
     def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
