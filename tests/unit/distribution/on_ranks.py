@@ -55,7 +55,7 @@ def distributed() -> None:
     kernel(2, A, B)
     kernel(1, A, B)
     want, other = full.copy(), full.copy()
-    po.kernel(jacobi_2d, threads=1)(3, want, other)
+    po.kernel(jacobi_2d, threads=1, schedule="source")(3, want, other)
     np.testing.assert_array_equal(A.gather(), want)
     x = po.distribute(lambda i: i * 0.25, shape=(7,))
     np.testing.assert_array_equal(x.gather(), np.arange(7) * 0.25)

@@ -32,7 +32,7 @@ def test_training_step_of_a_classifier(rng):
 def test_attention_with_heads(rng):
     x = po.tensor("x", po.f32["B,T,D"])
     weights = [po.tensor(name, po.f32["D,D"]) for name in ("wq", "wk", "wv", "wo")]
-    block = po.compile(models.attention(x, *weights, heads=2))
+    block = po.compile(models.attention(x, *weights, heads=2), schedule="source")
     for b, t, d in ((2, 5, 6), (1, 1, 2)):
         arrays = [(rng.random(s) - 0.5).astype("f4") for s in ((b, t, d), *[(d, d)] * 4)]
         same(agree(block, *arrays), models.attention(*arrays, heads=2))
@@ -51,7 +51,7 @@ def test_a_hundred_steps_share_kernels(rng):
     count = 100
     shapes = {"xs": f"{count},B,D", "wx": "D,H", "wh": "H,H", "h": "B,H"}
     inputs = [po.tensor(name, po.f64[dims]) for name, dims in shapes.items()]
-    network = po.compile(models.rnn(*inputs, count), name="rnn")
+    network = po.compile(models.rnn(*inputs, count), name="rnn", schedule="source")
     assert len(network.kernels) < 5
     for b, d, h in ((3, 4, 5), (1, 1, 1), (0, 2, 3)):
         sizes = ((count, b, d), (d, h), (h, h), (b, h))
