@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +25,9 @@ MACHINE = Machine(cores=2, vector_bytes=32)
 SIZES = [0, 1, 2, 3, 7, 16, 45]
 
 
+@cache
 def optimized(path: Path, *flags: str, fp: str = "strict") -> str:
-    """Return the text of a C file with its regions replaced."""
+    """Return the text of a C file, which stays as it is, with its regions replaced."""
     text, macros = preprocess(path, flags)
     unit = parse_unit(text, str(path))
     options = Options(fp=FpMode(fp))
