@@ -129,7 +129,7 @@ def test_errors_are_pythons(function, m):
             np.testing.assert_array_equal(ours[2], args[2])
 
 
-@pytest.mark.machine
+@pytest.mark.toolchain
 @pytest.mark.parametrize("function", PROGRAMS)
 def test_kernels_raise_where_python_does(function):
     """The loops are versioned on these subscripts."""

@@ -131,7 +131,7 @@ def test_values_are_pythons(function, n):
     agree(function, *arguments(function, n, 1 if function is shifted else 0))
 
 
-@pytest.mark.machine
+@pytest.mark.toolchain
 @pytest.mark.parametrize("function", [*ROWS, *FLAT])
 def test_kernels_compute_what_python_does(function):
     """With arrays that are longer, shorter, strided, the same, and of no elements."""

@@ -14,6 +14,7 @@ from polyopt.errors import PolyoptError, ScheduleError, UsageError
 from polyopt.specialize import Parameters, types_of
 from polyopt.strategy import memory_budget
 from polyopt.targets import Options
+from tests.machines import NARROW
 
 SIDE = 60
 MATRIX = 8 * SIDE * SIDE
@@ -41,7 +42,7 @@ def matrix_in_every_row(x):
 def stages(function, memory, **options):
     chosen = Options().changed({"memory": memory, "threads": 1, **options})
     types = types_of(Parameters.of(function, chosen.fixed_sizes), (X,), frozenset())
-    return compile_stages(function, types, chosen)
+    return compile_stages(function, types, chosen, NARROW)
 
 
 def taken(loops) -> int:
@@ -52,7 +53,6 @@ def taken(loops) -> int:
     return sum(prod(e) * one.array.dtype.size for e, one in zip(extents, found, strict=True))
 
 
-@pytest.mark.machine
 @pytest.mark.parametrize("function", [reversed_sums, layers], ids=lambda f: f.__name__)
 def test_values_are_recomputed_until_they_fit(function):
     natural = taken(stages(function, "1GB").loops)
@@ -64,13 +64,11 @@ def test_values_are_recomputed_until_they_fit(function):
     assert found.certificate.is_proven
 
 
-@pytest.mark.machine
 def test_what_fits_is_scheduled_as_without_a_limit():
     natural = stages(reversed_sums, None, fixed_sizes=True)
     assert stages(reversed_sums, "1GB").schedule_text == natural.schedule_text
 
 
-@pytest.mark.machine
 def test_the_least_peak_that_was_found_is_named():
     with pytest.raises(ScheduleError) as info:
         stages(matrix_in_every_row, 100)
@@ -82,7 +80,6 @@ def test_the_least_peak_that_was_found_is_named():
     assert taken(stages(matrix_in_every_row, least).loops) >= least
 
 
-@pytest.mark.machine
 def test_a_given_schedule_is_only_checked():
     with pytest.raises(ScheduleError) as info:
         stages(reversed_sums, 100, schedule="source")
