@@ -171,6 +171,7 @@ class Dataflow:
             inside = isl.UnionMap.from_map(within(scop, write))
             kinds[write.array] = kinds.get(write.array, empty).union(inside)
         self.empty = empty
+        self._hiding: dict[str, isl.UnionMap] = {}
 
     def written(self, array: str) -> isl.UnionSet:
         """Return the elements of an array that may be written."""
@@ -198,10 +199,9 @@ class Dataflow:
             return False
         if not sink.domain().is_subset(wanted.writers.range()):
             return False
-        touching = sink.domain().union(must.domain()).union(may.domain())
-        order = self.order.intersect_domain(touching.universe())
-        first = order.lex_lt_union_map(order)
-        earlier = must.union(may).apply_range(sink.reverse()).intersect(first)
+        sources = must.union(may)
+        first = _before(sources, sources.union(sink), self.order)
+        earlier = sources.apply_range(sink.reverse()).intersect(first)
         writers = to_old.apply_range(wanted.writers)
         if not writers.is_subset(earlier):
             return False
@@ -238,7 +238,7 @@ class Dataflow:
         touching = sink.domain().union(must.domain()).union(may.domain())
         order = order.intersect_domain(touching.universe())
         if any(map(_has_steps, (sink, must, may, order))):
-            return _unhidden(sink, must, may, order)
+            return self._unhidden(sink, array, order)
         info = isl.UnionAccessInfo.from_sink(sink)
         info = info.set_must_source(must).set_may_source(may).set_schedule_map(order)
         try:
@@ -247,23 +247,29 @@ class Dataflow:
         except isl.Error as error:
             if exceeds_limit(error):
                 raise
-        return _unhidden(sink, must, may, order)
+        return self._unhidden(sink, array, order)
+
+    def _unhidden(self, sink: isl.UnionMap, array: str, order: isl.UnionMap) -> Sources:
+        """Return the last writes before reads for loops with steps.
+
+        isl's `compute_flow` fails on some of these, and leaves out last writes on others.
+        """
+        must, may = self.musts.get(array, self.empty), self.mays.get(array, self.empty)
+        sources = must.union(may)
+        before = _before(sources, sink, order)
+        pairs = sources.apply_range(sink.reverse()).intersect(before)
+        later = must.apply_range(sink.reverse()).intersect(before)
+        if array not in self._hiding:  # of which write overwrites which, reads say nothing
+            again = sources.apply_range(must.reverse())
+            self._hiding[array] = again.intersect(_before(sources, must, self.order))
+        hidden = self._hiding[array].apply_range(later)
+        return Sources(pairs.subtract(hidden), sink.subtract_domain(later.range()))
 
 
-def _unhidden(
-    sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap, order: isl.UnionMap
-) -> Sources:
-    """Return the last writes before reads for loops with steps.
-
-    isl's `compute_flow` fails on some of these, and leaves out last writes on others.
-    """
-
-    before = order.lex_lt_union_map(order)
-    sources = must.union(may)
-    pairs = sources.apply_range(sink.reverse()).intersect(before)
-    later = must.apply_range(sink.reverse()).intersect(before)
-    hidden = sources.apply_range(must.reverse()).intersect(before).apply_range(later)
-    return Sources(pairs.subtract(hidden), sink.subtract_domain(later.range()))
+def _before(first: isl.UnionMap, second: isl.UnionMap, order: isl.UnionMap) -> isl.UnionMap:
+    """Return which instances of the statements that `first` is of run before those of `second`."""
+    one, other = (order.intersect_domain(part.domain().universe()) for part in (first, second))
+    return one.lex_lt_union_map(other)
 
 
 def _has_steps(value: isl.UnionMap) -> bool:
