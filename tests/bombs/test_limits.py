@@ -13,7 +13,7 @@ from polyopt.proving import Proven
 from polyopt.schedule import schedule
 from tests.bombs.limits import PROGRAMS, compiled, numbers, outcome, seidel, stopped_at, triangle
 
-POINTS, STOPS = 25, 8
+POINTS, STOPS = 13, 8
 
 
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)

@@ -16,7 +16,7 @@ KEPT = [
     for path in sorted((Path(__file__).parent / "corpus").glob("*.txt"))
     for number, case in enumerate(kept_cases(path))
 ]
-COUNT = int(os.environ.get("POLYOPT_RANDOM_COUNT", "12"))
+COUNT = int(os.environ.get("POLYOPT_RANDOM_COUNT", "8"))
 
 
 @pytest.mark.parametrize("case", KEPT)

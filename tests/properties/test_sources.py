@@ -11,7 +11,7 @@ import pytest
 from tests.properties.random_sources import random_source
 from tests.properties.sources import Refused, check_source
 
-COUNT = int(os.environ.get("POLYOPT_RANDOM_COUNT", "12"))
+COUNT = int(os.environ.get("POLYOPT_RANDOM_COUNT", "8"))
 
 
 @pytest.mark.toolchain

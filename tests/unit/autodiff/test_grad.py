@@ -30,6 +30,7 @@ def test_compiled_gradients_are_those_of_differences(name):
 
 
 @pytest.mark.toolchain
+@pytest.mark.matrix(5)
 @pytest.mark.parametrize("fp", ["reassociate", "fast"])
 @pytest.mark.parametrize("name", ["layernorm", "nonlinear_steps", "attention"])
 def test_gradients_in_other_modes(name, fp):

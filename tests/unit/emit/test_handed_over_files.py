@@ -23,7 +23,7 @@ WARNINGS = ("-Wall", "-Wextra", "-Werror")
 CLANG = shutil.which("clang")
 CPLUSPLUS = shutil.which("g++")
 MODES = ("strict", "reassociate", "fast")
-SOME = ("gemm", "jacobi-2d", "softmax", "adi", "spmv", "stockham-fft")
+SOME = ("gemm", "softmax", "spmv")
 
 
 def handed_over(function, fp: str = "strict") -> Source:

@@ -24,7 +24,7 @@ from tests.unit.report import programs
 
 DEFAULT = Options()
 MACHINE = Machine(cores=4, vector_bytes=32)
-FORMS = [(w, form) for w in workloads.all() for form in w.forms][::23]
+FORMS = [(w, form) for w in workloads.all() for form in w.forms][::47]
 
 
 def summary_of(function, types=None, options=DEFAULT, **sizes):
