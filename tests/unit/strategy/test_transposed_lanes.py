@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -81,8 +83,13 @@ def neighbours(P: po.f64["N,D"], Q: po.f64["K,D"], out: po.f64["N"]):
             out[n] += dot * dot
 
 
-def steps(function, machine=AVX2, **options):
-    return auto_schedule(program_of(function).scop, machine, **options).text
+@cache
+def scheduled(function, machine=AVX2):
+    return auto_schedule(program_of(function).scop, machine)
+
+
+def steps(function, machine=AVX2):
+    return scheduled(function, machine).text
 
 
 @pytest.mark.parametrize(
@@ -106,7 +113,7 @@ def test_a_tile_fills_vectors(function, machine, rows):
 def test_temporaries_have_a_cell_for_each_lane():
     """Differences need no row, and the loop that makes them is the one that adds them."""
     text = steps(similarities)
-    found = auto_schedule(program_of(similarities).scop, AVX2)
+    found = scheduled(similarities)
     inside = [band for band in bands(found.tree) if ".lanes" in band.label]
     assert "contract(" in text
     assert len(inside) == 7
@@ -115,7 +122,7 @@ def test_temporaries_have_a_cell_for_each_lane():
 
 def test_rows_that_fill_no_tile_have_a_nest_of_their_own():
     """Their sums are in lanes as well: ten long rows take no more time than a row each."""
-    found = auto_schedule(program_of(similarities).scop, AVX512)
+    found = scheduled(similarities, AVX512)
     assert {"split(L0[0], 16 * (N // 16))", "clone(L0.high)"} <= set(map(str, found.steps))
     rest = [band for band in bands(found.tree) if band.label.endswith(".high")]
     assert any(band.members[-1].kind is LoopKind.VECTOR for band in rest)
@@ -123,7 +130,7 @@ def test_rows_that_fill_no_tile_have_a_nest_of_their_own():
 
 
 def test_the_innermost_independent_loop_gets_the_lanes():
-    found = auto_schedule(program_of(scores).scop, AVX2)
+    found = scheduled(scores)
     assert "parallelize(L0[0])" in found.text
     assert "pack(P, L0.inner.point.tile[0], 0, 2, 1)" in found.text
 
