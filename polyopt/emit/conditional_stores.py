@@ -24,6 +24,7 @@ from polyopt.ir.expr import (
     Param,
     Select,
     Symbol,
+    VectorLoad,
     children,
     is_function,
     loads,
@@ -72,31 +73,36 @@ def choose_stores(fn: LoopFunction, machine: Machine) -> LoopFunction:
 def _is_convertible(loop: For, rows: frozenset[str], fixed: frozenset[str]) -> bool:
     """Tell whether a loop does nothing but what lanes can do, some of it under conditions."""
     own = frozenset(node.name for node in loop.body if isinstance(node, Declare))
-    chosen = stores = 0
+    changed = [node.then[0] for node in loop.body if isinstance(node, If)]
     for node in loop.body:
-        match node:
-            case If(then=(Assign(target=Load() as target) as changed,), otherwise=()):
-                parts: tuple[Node, ...] = (node, changed)
-                if _is_of_lane(target, loop):
-                    if target.array in fixed or not _is_of_data(node.condition, own):
-                        return False
-                    stores += 1
-                elif not _is_sum(changed, loop):
-                    return False
-            case If(then=(SetLocal() as changed,), otherwise=()):
-                parts = (node, changed)
-            case Assign() | Declare() | SetLocal():
-                parts, changed = (node,), None
-            case _:
+        if isinstance(node, If):
+            if not _is_choice(node, loop, own, fixed):
                 return False
-        if changed is not None:
-            chosen += sum(1 for part in walk(changed.value) if children(part))
-        if not all(_is_for_lanes(part, loop.iter, rows) for part in parts):
+        elif not isinstance(node, Assign | Declare | SetLocal):
             return False
-    return stores > 0 and chosen <= MOST
+    if not all(_is_for_lanes(node, loop.iter, rows) for node in (*loop.body, *changed)):
+        return False
+    values = (part for node in changed for expr in own_expressions(node) for part in walk(expr))
+    has_store = any(isinstance(n, Assign) and _is_of_lane(n.target, loop) for n in changed)
+    return has_store and sum(1 for part in values if children(part)) <= MOST
 
 
-def _is_of_lane(target: Load, loop: For) -> bool:
+def _is_choice(node: If, loop: For, own: frozenset[str], fixed: frozenset[str]) -> bool:
+    """Tell whether a condition is around one change, which may be computed in any case."""
+    match node:
+        case If(then=(Assign(target=Load() as target) as changed,), otherwise=()):
+            if _is_of_lane(target, loop):
+                may_be = _is_of_data(node.condition, own) and target.array not in fixed
+            else:
+                may_be = _is_sum(changed, loop)
+        case If(then=(SetLocal() as changed,), otherwise=()):
+            may_be = True
+        case _:
+            return False
+    return may_be and not any(map(is_function, walk(changed.value)))
+
+
+def _is_of_lane(target: Load | VectorLoad, loop: For) -> bool:
     """Tell whether a loop stores an element of each lane's own."""
     return Iter(loop.iter) in walk(target) and not target.dtype.is_complex
 
@@ -121,7 +127,7 @@ def _is_for_lanes(node: Node, name: str, rows: frozenset[str]) -> bool:
     if isinstance(node, Assign) and isinstance(node.target, Load):
         exprs = (node.value, node.target)
     parts = [part for expr in exprs for part in walk(expr)]
-    if any(is_function(part) or _is_division(part) for part in parts):
+    if any(map(_is_division, parts)):
         return False
     elements = [part for part in parts if isinstance(part, Load)]
     return all(is_unit_stride(e, name, rows) and _is_fixed(e) for e in elements)
@@ -140,6 +146,7 @@ def _is_fixed(element: Load) -> bool:
 
 def _converted(loop: For, names: Names) -> Iterator[Node]:
     there = {load for node in loop.body for expr in own_expressions(node) for load in loads(expr)}
+    kept: Load | Symbol
     for node in loop.body:
         match node:
             case If(then=(Assign(target=Load() as kept) as changed,)) if _is_of_lane(kept, loop):

@@ -26,6 +26,7 @@ def _conditional(body: Body, guarded: frozenset[str]) -> Body:
 
 
 def _node(node: Node, guarded: frozenset[str]) -> Node:
+    kept: Load | Symbol
     match node:
         case Assign(target=Load() as kept, value=Select() as value, is_atomic=False):
             pass
