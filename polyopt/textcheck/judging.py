@@ -6,7 +6,7 @@ Claims: arrays do not overlap; every extent that is declared is positive, as C h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -27,8 +27,11 @@ from polyopt.ir.affine import (
 )
 from polyopt.ir.expr import Compare, CompareOp, Expr, Iter, Param, integer, walk
 from polyopt.report.findings import Finding, RelatedLocation, Verdict
-from polyopt.textcheck.reading import functions_of
+from polyopt.textcheck.clauses import wrong_copies
+from polyopt.textcheck.directives import hidden_in, unknown_in, without_cpp
+from polyopt.textcheck.reading import definitions, functions_of
 from polyopt.textcheck.scope import Access, Arithmetic, Function, Loop, LoopContext
+from polyopt.textcheck.tokens import unsure, without_hints
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -42,12 +45,22 @@ _DIM = isl.dim_type.set
 
 def judge_text(text: str, file: str) -> tuple[Finding, ...]:
     """Return what holds of the functions of a C text; raises PO0628 where it is none, PO0523."""
-    unit = parse_unit(text.encode(), file)
+    place = unsure(text)
+    if place is not None:
+        line = text.count("\n", 0, place) + 1
+        what = (
+            f"`{file}`: compilers read a trigraph, or blanks behind a backslash, in different ways"
+        )
+        raise _error("PO0628", what, Loc(file, line, 1, line, 1), hint=_BLANKS)
+    unit = parse_unit(without_cpp(without_hints(text)).encode(), file)
     if unit.root.has_error:
         bad = next((n for n in parts_of(unit.root) if n.type == "ERROR" or n.is_missing), unit.root)
         raise _error("PO0628", f"`{file}` is not C that can be read", unit.loc(bad))
+    names, unknown = definitions(unit.root), frozenset(unknown_in(unit.root))
     found = [
-        one for function in functions_of(unit.root) for one in Judge(unit, function).findings()
+        one
+        for function in functions_of(unit.root)
+        for one in Judge(unit, function, names, unknown).findings()
     ]
     if not found:
         start = Loc(file, 1, 1, 1, 1)
@@ -63,8 +76,16 @@ _HINTS = {
 }
 
 
-def _error(code: str, message: str, loc: Loc, *notes: str) -> UsageError:
-    return UsageError(code, message, loc=loc, notes=notes, hint=_HINTS[code])
+_COPIES = (
+    "set a private variable first in each iteration, and a reduction's by its operator alone; "
+    "lastprivate keeps the last value"
+)
+_BLANKS = "write no `??`, and nothing behind a backslash that ends a line"
+_MACROS = "write out what macros stand for, or check what the preprocessor makes of the file"
+
+
+def _error(code: str, message: str, loc: Loc, *notes: str, hint: str | None = None) -> UsageError:
+    return UsageError(code, message, loc=loc, notes=notes, hint=hint or _HINTS[code])
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,16 +94,21 @@ class Judge:
 
     unit: Unit
     function: Function
+    functions: Mapping[str, Node]
+    unknown: Set[str]
     domains: dict[int, isl.Set] = field(default_factory=dict)
 
     def findings(self) -> Iterator[Finding]:
         """Yield the verdicts: bounds, races, widths, and what was not read."""
         function = self.function
+        hidden = hidden_in(function.node, self.functions, self.unknown)
         gaps = [self._gap(node, why) for node, why in function.unread]
+        gaps += [self._gap(node, why, _MACROS) for node, why in hidden]
+        loops = {id(loop): loop for access in function.accesses for loop in access.place.loops}
+        gaps += [gap for loop in loops.values() for gap in self._copies(loop)]
         yield from gaps
         yield from self._claim("its accesses stay in their arrays", self._outside, not gaps)
-        loops = [loop for access in function.accesses for loop in access.place.loops]
-        if any(loop.shared_out or loop.lanes for loop in loops):
+        if any(loop.shared_out or loop.lanes for loop in loops.values()):
             yield from self._claim("its parallel loops have no race", self._races, not gaps)
         yield from self._claim("its index arithmetic fits its types", self._wide, not gaps)
 
@@ -96,8 +122,8 @@ class Judge:
             short = Loc(loc.file, loc.line, loc.col, loc.line, loc.col)
             yield Finding(self.function.name, claim, Verdict.PROVEN, short)
 
-    def _gap(self, node: Node, why: str) -> Finding:
-        error = _error("PO0628", f"{self.function.name}: {why}", self._loc(node))
+    def _gap(self, node: Node, why: str, hint: str | None = None) -> Finding:
+        error = _error("PO0628", f"{self.function.name}: {why}", self._loc(node), hint=hint)
         what = "all of it can be judged"
         return Finding(self.function.name, what, Verdict.OPEN, error.loc, error)
 
@@ -219,6 +245,15 @@ class Judge:
                         told.add((id(loop), one.array))
                         yield finding
                         break
+
+    def _copies(self, loop: Loop) -> Iterator[Finding]:
+        """Yield where a thread's copy of a variable may not stand for the variable."""
+        try:
+            with quota(BUDGET):
+                for node, why in wrong_copies(self.function, loop, self.domain):
+                    yield self._open("its parallel loops have no race", node, why, _COPIES)
+        except (NotAffine, BudgetError) as error:
+            yield self._open("its parallel loops have no race", loop.node, f"{error}"[:120])
 
     def _race(self, loop: Loop, level: int, one: Access, two: Access) -> Finding | None:
         claim = "its parallel loops have no race"
@@ -370,8 +405,8 @@ class Judge:
 
     # -- verdicts ---------------------------------------------------------------------------
 
-    def _open(self, claim: str, node: Node, why: str) -> Finding:
-        error = _error("PO0628", f"{self.function.name}: {why}", self._loc(node))
+    def _open(self, claim: str, node: Node, why: str, hint: str | None = None) -> Finding:
+        error = _error("PO0628", f"{self.function.name}: {why}", self._loc(node), hint=hint)
         return Finding(self.function.name, claim, Verdict.OPEN, error.loc, error)
 
     def _refuted(

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from polyopt.cregion.syntax import walk
-from polyopt.textcheck.scope import text_of
+from polyopt.textcheck.scope import Copy, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -19,11 +19,16 @@ PURE = re.compile(
     r"fmod|floor|ceil|trunc|rint|round|hypot|copysign|erfc?|[lt]gamma)[fl]?"
 )
 PARALLEL = re.compile(r"omp\s+parallel\s+for\b(.*)", re.DOTALL)
-SIMD = re.compile(r"omp\s+(?:parallel\s+for\s+)?simd\b(.*)", re.DOTALL)
+SIMD = re.compile(
+    r"(?:omp\s+(?:parallel\s+for\s+)?simd\b|(?:GCC\s+)?ivdep\b|clang\s+loop\b.*assume_safety)(.*)",
+    re.DOTALL,
+)
+"""Loops in lanes: by OpenMP, or because they are said to carry nothing between iterations."""
 _CLAUSE = re.compile(r"(\w+)\s*\(([^()]*)\)")
 _OWN = frozenset(("private", "firstprivate", "lastprivate", "linear", "reduction"))
 IGNORED = re.compile(
-    r"(?:GCC\s.*|clang\s.*|STDC\s.*|scop|endscop|ivdep|unroll\b.*|once)", re.DOTALL
+    r"(?:GCC\s(?!\s*ivdep).*|clang\s(?!.*assume_safety).*|STDC\s.*|scop|endscop|unroll\b.*|once)",
+    re.DOTALL,
 )
 
 
@@ -38,25 +43,25 @@ def assigned(node: Node) -> set[str]:
     return found
 
 
+def without_comments(pragma: str) -> str:
+    """Return the words of a pragma."""
+    return " ".join(re.sub(r"/\*.*?\*/|//.*", " ", pragma, flags=re.DOTALL).split())
+
+
 def guard_of(pragma: str) -> str:
     match = re.match(r"omp\s+(atomic|critical)\b\s*(?:update\b)?\s*(?:\((\w+)\))?\s*$", pragma)
     return "" if match is None else f"{match[1]} {match[2] or ''}"
 
 
-def private_of(clauses: str) -> frozenset[str]:
-    return frozenset(
-        name.strip()
-        for kind, names in _CLAUSE.findall(clauses)
-        if kind in _OWN
-        for name in names.rpartition(":")[2].split(",")
-    )
-
-
-def reductions_of(clauses: str) -> tuple[str, ...]:
-    """Return the operators of reduction clauses, one for each variable, sorted."""
-    found = [(names.partition(":")[0].strip(), names.partition(":")[2].split(","))
-             for kind, names in _CLAUSE.findall(clauses) if kind == "reduction"]  # fmt: skip
-    return tuple(sorted(operator for operator, names in found for _ in names))
+def copies_of(clauses: str) -> tuple[Copy, ...]:
+    """Return the variables that clauses make copies of."""
+    found = []
+    for kind, text in _CLAUSE.findall(clauses):
+        before, colon, behind = text.partition(":")
+        operator, names = (before, behind) if colon and kind != "linear" else ("", before)
+        named = (re.match(r"\s*(\w+)", name) for name in names.split(","))
+        found += [Copy(kind, n[1], operator.strip()) for n in named if n and kind in _OWN]
+    return tuple(found)
 
 
 def together(pragma: str) -> int | None:
@@ -67,7 +72,7 @@ def together(pragma: str) -> int | None:
 
 def collapsed(pragma: str) -> str:
     """Return the pragma of the next of loops that a pragma shares out together; empty: none."""
-    match = re.search(r"collapse\s*\(\s*(\d+)\s*\)", pragma)
+    match = re.search(r"collapse\s*\(\s*(\d+)[uUlL]*\s*\)", pragma)
     if match is None or int(match[1]) < 2:
         return ""
     fewer = f"collapse({int(match[1]) - 1})"

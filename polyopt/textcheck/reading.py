@@ -7,25 +7,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from polyopt.cregion.syntax import walk
 from polyopt.dataclass import dataclass, field
-from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Iter, Param, Unary, UnaryOp
+from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Iter, Param
 from polyopt.ir.expr import integer as number
 from polyopt.ir.types import DType
+from polyopt.textcheck.clauses import private_of
+from polyopt.textcheck.counting import last_of, step_of, widths_in
+from polyopt.textcheck.directives import integers_of
+from polyopt.textcheck.expressions import Expressions, Names
 from polyopt.textcheck.pragmas import (
     IGNORED,
     PARALLEL,
-    PURE,
     SIMD,
     assigned,
     collapsed,
+    copies_of,
     few_iterations,
     guard_of,
-    private_of,
-    reductions_of,
     together,
+    without_comments,
 )
 from polyopt.textcheck.scope import (
     Access,
@@ -38,7 +41,9 @@ from polyopt.textcheck.scope import (
     Memory,
     Unread,
     Width,
+    common,
     declared,
+    holds,
     part,
     text_of,
     width_of,
@@ -47,7 +52,6 @@ from polyopt.textcheck.scope import (
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-Names: TypeAlias = dict[str, Known | Memory]
 MOST_CALLS = 16
 """Places where a function may be called that is read where it is called."""
 
@@ -57,13 +61,18 @@ def functions_of(root: Node, *, unrolled: bool = False) -> Iterator[Function]:
 
     `unrolled`: loops of few iterations that an `int` counts are read as these, one by one.
     """
-    found = {text_of(_name(n)): n for n in walk(root) if n.type == "function_definition"}
+    found = definitions(root)
     for name, node in found.items():
         inside = list(walk(node))
         called = {text_of(part(n, "function")) for n in inside if n.type == "call_expression"}
         loops = ("for_statement", "while_statement")
         if any(n.type in loops for n in inside) or called & found.keys() - {name}:
-            yield Reader(name, node, found, _macros(root), unrolled).function()
+            yield Reader(name, node, found, dict(integers_of(root)), unrolled).function()
+
+
+def definitions(root: Node) -> dict[str, Node]:
+    """Return the functions of a file, by name."""
+    return {text_of(_name(n)): n for n in walk(root) if n.type == "function_definition"}
 
 
 def _name(function: Node) -> Node:
@@ -73,16 +82,13 @@ def _name(function: Node) -> Node:
     return node
 
 
-def _macros(root: Node) -> Names:
-    """Return the names that are defined as integers."""
-    found: Names = {}
-    for node in walk(root):
-        if node.type == "preproc_def":
-            value = node.child_by_field_name("value")
-            text = "" if value is None else text_of(value).strip().strip("()")
-            if re.fullmatch(r"-?\d{1,18}", text):
-                found[text_of(part(node, "name"))] = Known(number(int(text)), Width(32))
-    return found
+def _depth_of(declaration: Node) -> int | None:
+    """Return the depth of what iterations of all loops share; None: that of its place."""
+    parts = declaration.named_children
+    storage = {text_of(c) for c in parts if c.type == "storage_class_specifier"}
+    if storage - {"auto", "register", "static"}:
+        raise Unread(declaration, "storage outside of the function")
+    return 0 if "static" in storage else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +98,7 @@ class Reader:
     name: str
     node: Node
     functions: dict[str, Node]
-    names: Names
+    macros: Names
     unrolled: bool = False
     params: dict[str, Width] = field(default_factory=dict)
     extents: dict[str, tuple[Expr | None, ...]] = field(default_factory=dict)
@@ -105,8 +111,9 @@ class Reader:
     def function(self) -> Function:
         """Return what the function does."""
         top = LoopContext((), (), True)
-        self._parameters(top)
-        self.block(part(self.node, "body"), top, self.names)
+        names = dict(self.macros)
+        self._parameters(top, names)
+        self.block(part(self.node, "body"), top, names)
         arrays = [name for name, _ in self.renamed]
         used = [*arrays, *{access.array for access in self.accesses}]
         for name in {name for name in arrays if used.count(name) > 1}:
@@ -116,7 +123,14 @@ class Reader:
             tuple(self.unread), frozenset(self.calls), self.node,
         )  # fmt: skip
 
-    def _parameters(self, place: LoopContext) -> None:
+    @property
+    def expressions(self) -> Expressions:
+        """What reads expressions into the lists of this function."""
+        return Expressions(
+            self.functions, self.unrolled, self.accesses, self.arithmetic, self._inside
+        )
+
+    def _parameters(self, place: LoopContext, names: Names) -> None:
         node = part(self.node, "declarator")
         while node.type != "function_declarator":
             node = part(node, "declarator")
@@ -129,9 +143,9 @@ class Reader:
             width = width_of(text_of(one).replace("*", " ").split())
             if not found.dims and width is not None and found.name not in written:
                 self.params[found.name] = width
-                self.names[found.name] = Known(Param(found.name), width)
+                names[found.name] = Known(Param(found.name), width)
             else:
-                self._memory(found.name, found.dims, place, self.names)
+                self._memory(found.name, found.dims, place, names, len(found.dims) > 0)
 
     def _memory(
         self,
@@ -139,27 +153,22 @@ class Reader:
         dims: tuple[Node | None, ...],
         place: LoopContext,
         names: Names,
+        is_address: bool,
+        depth: int | None = None,
     ) -> None:
-        read = self._integers(place, names, note=False)
+        read = self.expressions.integers(place, names, note=False)
         sizes: list[Expr | None] = []
         for dim in dims:
             try:
                 sizes.append(None if dim is None else read.read(dim)[0])
             except Unread:
                 sizes.append(None)
-        known = Memory(tuple(sizes), len(place.loops))
         key = name
-        while key in self.extents and self.extents[key] != known.dims:
+        while key in self.extents and self.extents[key] != tuple(sizes):
             key += "'"
-        names[name] = known
-        self.extents[name] = known.dims
-
-    def _integers(self, place: LoopContext, names: Names, *, note: bool = True) -> Integers:
-        def noted(node: Node, value: Expr, width: Width) -> None:
-            if note:
-                self.arithmetic.append(Arithmetic(value, width, place, node))
-
-        return Integers(names, self.functions, noted)
+        depth = len(place.loops) if depth is None else depth
+        names[name] = Memory(tuple(sizes), depth, key, is_address)
+        self.extents[key] = tuple(sizes)
 
     def block(self, node: Node, place: LoopContext, outer: Names) -> None:
         """Read the statements of a block; a pragma is about the one behind it."""
@@ -172,6 +181,8 @@ class Reader:
                 pragma = self._pragma(child, pragma)
                 continue
             self.statement(child, place, names, pragma)
+            if child.type == "if_statement" and not place.loops and self._returns(child):
+                place = self.expressions.sides(part(child, "condition"), place, names)[1]
             pragma = ""
 
     def _pragma(self, node: Node, before: str) -> str:
@@ -180,7 +191,7 @@ class Reader:
         if directive is None or text_of(directive) != "#pragma" or argument is None:
             self.unread.append((node, "the preprocessor decides what is here"))
             return before
-        text = " ".join(text_of(argument).replace("\\\n", " ").split())
+        text = without_comments(text_of(argument).replace("\\\n", " "))
         if IGNORED.fullmatch(text):
             return before
         if before:
@@ -206,7 +217,7 @@ class Reader:
                 if guard:
                     for child in node.named_children:
                         if child.type != "comment":
-                            self.effects(child, place, names, guard)
+                            self.expressions.effects(child, place, names, guard)
                 else:
                     self.block(node, place, names)
             case "for_statement":
@@ -217,10 +228,10 @@ class Reader:
                 self._declaration(node, place, names)
             case "expression_statement":
                 for child in node.named_children:
-                    self.effects(child, place, names, guard)
+                    self.expressions.effects(child, place, names, guard)
             case "return_statement" if not place.loops:
                 for child in node.named_children:
-                    self.effects(child, place, names, "")
+                    self.expressions.effects(child, place, names, "")
             case "labeled_statement":
                 for child in node.named_children[1:]:
                     self.statement(child, place, names)
@@ -233,20 +244,21 @@ class Reader:
         words = text_of(part(node, "type")).split()
         others = [text_of(c) for c in node.named_children if c.type == "type_qualifier"]
         width = width_of([*words, *others])
+        depth = _depth_of(node)
         written = assigned(part(self.node, "body"))
         for child in node.children_by_field_name("declarator"):
             found = declared(child)
             if found is None:
                 raise Unread(child, "a declaration that is not understood")
             if found.value is not None and not found.dims and width is not None:
-                self.effects(found.value, place, names, "")
+                self.expressions.effects(found.value, place, names, "")
                 if found.name not in written:
                     try:
-                        value, own = self._integers(place, names).read(found.value)
+                        value, own = self.expressions.integers(place, names).read(found.value)
                     except Unread:
                         pass
                     else:
-                        if own.bits > width.bits:
+                        if not holds(width, own):
                             self.arithmetic.append(Arithmetic(value, width, place, found.node))
                         names[found.name] = Known(value, width)
                         continue
@@ -256,28 +268,30 @@ class Reader:
                     (n, found.name) for n in inside if isinstance(names.get(n), Memory)
                 )
             elif found.value is not None:
-                self.effects(found.value, place, names, "")
-            self._memory(found.name, found.dims, place, names)
+                self.expressions.effects(found.value, place, names, "")
+            cast = found.value is not None and found.value.type == "cast_expression"
+            is_address = len(found.dims) > 0 and (cast or found.dims[0] is None)
+            self._memory(found.name, found.dims, place, names, is_address, depth)
 
     def _branches(self, node: Node, place: LoopContext, names: Names) -> None:
         condition = part(node, "condition")
-        self.effects(condition, place, names, "")
-        try:
-            holds = self._integers(place, names).condition(condition)
-        except Unread:
-            here = there = LoopContext(place.loops, place.conditions, False)
-        else:
-            otherwise = Unary(UnaryOp.INVERT, holds, DType.BOOL)
-            here = LoopContext(place.loops, (*place.conditions, holds), place.exact)
-            there = LoopContext(place.loops, (*place.conditions, otherwise), place.exact)
+        self.expressions.effects(condition, place, names, "")
+        here, there = self.expressions.sides(condition, place, names)
         self.statement(part(node, "consequence"), here, dict(names))
         alternative = node.child_by_field_name("alternative")
         for child in () if alternative is None else alternative.named_children:
             if child.type != "comment":
                 self.statement(child, there, dict(names))
 
+    def _returns(self, branch: Node) -> bool:
+        """Tell whether nothing runs behind an `if` whose condition holds."""
+        then = part(branch, "consequence")
+        while then.type == "compound_statement" and then.named_children:
+            then = then.named_children[-1]
+        return then.type == "return_statement" and not self.unrolled
+
     def _loop(self, node: Node, place: LoopContext, names: Names, pragma: str) -> None:
-        names = dict(names)
+        outer, names = names, dict(names)
         few = few_iterations(node) if self.unrolled and not pragma else None
         if few is not None:
             for value in range(few[1]):
@@ -291,8 +305,8 @@ class Reader:
             own += "_"
         counter = Iter(own)
         names[name] = Known(counter, width)
-        step = self._step(node, name)
-        last = self._last(node, name, step, self._integers(place, names))
+        step = step_of(node, name)
+        last, bound = last_of(node, name, step, self.expressions.integers(place, names))
         low, high = (first, last) if step > 0 else (last, first)
         whole = Binary(BinaryOp.SUB, counter, first, DType.INT64)
         rest = Binary(BinaryOp.MOD, whole, number(abs(step)), DType.INT64)
@@ -304,123 +318,58 @@ class Reader:
         shared, lanes = (kind.match(pragma) is not None for kind in (PARALLEL, SIMD))
         body = part(node, "body")
         below = collapsed(pragma)
+        if "collapse" in pragma and not re.search(r"collapse\s*\(\s*\d+[uUlL]*\s*\)", pragma):
+            raise Unread(node, "`collapse` of a number of loops that is not written out")
         if below and body.type == "compound_statement" and body.named_child_count == 1:
             body = body.named_children[0]
         if below and body.type != "for_statement":
             raise Unread(node, "`collapse` of what is not one loop in another")
         if name in assigned(body):
             raise Unread(node, f"the loop sets its counter `{name}`")
-        private, combined, most = private_of(pragma), reductions_of(pragma), together(pragma)
-        loop = Loop(own, conditions, step, shared, lanes, private | {name}, node, combined, most)
+        copies = copies_of(pragma) if shared or lanes else ()
+        private, gaps = private_of(copies, outer, name)
+        self.unread.extend((node, why) for why in gaps)
+        combined = tuple(sorted(copy.operator for copy in copies if copy.kind == "reduction"))
+        most = together(pragma)
+        loop = Loop(own, conditions, step, shared, lanes, private, node, combined, most, copies)
         inside = LoopContext((*place.loops, loop), place.conditions, place.exact)
         passed = Binary(BinaryOp.ADD, counter, number(step), DType.INT64)
         self.arithmetic.append(Arithmetic(passed, width, inside, part(node, "update")))
+        compared = common(width, bound)
+        for type_, tested, where in (
+            (width, first, place),
+            (width, passed, inside),
+            (bound, last, place),
+        ):
+            if not holds(compared, type_):
+                self.arithmetic.append(Arithmetic(tested, compared, where, part(node, "condition")))
         self.statement(body, inside, names, below)
 
     def _start(self, node: Node, place: LoopContext, names: Names) -> tuple[str, Expr, Width]:
         start = part(node, "initializer")
-        read = self._integers(place, names)
+        read = self.expressions.integers(place, names)
         if start.type == "declaration":
             width = width_of(text_of(part(start, "type")).split())
             children = start.children_by_field_name("declarator")
             found = declared(children[0]) if len(children) == 1 else None
             if found is None or width is None or found.value is None or found.dims:
                 raise Unread(start, "a loop counts one integer")
-            return found.name, read.read(found.value)[0], width
+            return found.name, self._counted(read, found.value, width, place), width
         if start.type == "assignment_expression" and text_of(part(start, "operator")) == "=":
             name = text_of(part(start, "left"))
             memory = names.get(name)
             if isinstance(memory, Memory) and not memory.dims:
-                access = Access(name, (), True, memory.depth, "", place, start)
+                access = Access(memory.key, (), True, memory.depth, "", place, start)
                 self.accesses.append(access)
-                return name, read.read(part(start, "right"))[0], self._widths().get(name, Width(32))
+                width = widths_in(self.node).get(name, Width(32))
+                return name, self._counted(read, part(start, "right"), width, place), width
         raise Unread(start, "a loop counts one integer")
 
-    def _widths(self) -> dict[str, Width]:
-        """Return the types of the integer variables that the function declares."""
-        found = {}
-        for node in walk(self.node):
-            if node.type == "declaration":
-                width = width_of(text_of(part(node, "type")).split())
-                for child in node.children_by_field_name("declarator"):
-                    one = declared(child)
-                    if one is not None and width is not None:
-                        found[one.name] = width
-        return found
-
-    def _step(self, node: Node, name: str) -> int:
-        text = "".join(text_of(part(node, "update")).split())
-        if text in (f"{name}++", f"++{name}"):
-            return 1
-        if text in (f"{name}--", f"--{name}"):
-            return -1
-        match = re.fullmatch(rf"{name}(?:=|){name}?([+-])=?(\d+)", text)
-        if match is None or int(match[2]) == 0:
-            raise Unread(part(node, "update"), f"the loop does not step `{name}` by a constant")
-        return int(match[1] + match[2])
-
-    def _last(self, node: Node, name: str, step: int, read: Integers) -> Expr:
-        condition = part(node, "condition")
-        if condition.type != "binary_expression":
-            raise Unread(condition, f"the loop does not compare `{name}` with a bound")
-        operator = text_of(part(condition, "operator"))
-        left, right = part(condition, "left"), part(condition, "right")
-        if text_of(left) != name:
-            left, right = right, left
-            operator = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(operator, operator)
-        wanted = ("<", "<=") if step > 0 else (">", ">=")
-        words = {text_of(inner) for inner in walk(right) if inner.type == "identifier"}
-        if text_of(left) != name or operator not in wanted or name in words:
-            raise Unread(condition, f"the loop does not compare `{name}` with a bound")
-        bound, _ = read.read(right)
-        if operator == "<":
-            return Binary(BinaryOp.SUB, bound, number(1), DType.INT64)
-        return Binary(BinaryOp.ADD, bound, number(1), DType.INT64) if operator == ">" else bound
-
-    def effects(  # noqa: C901 - one case per kind of expression
-        self, node: Node, place: LoopContext, names: Names, guard: str
-    ) -> None:
-        """Note what an expression reads and writes."""
-        match node.type:
-            case "assignment_expression":
-                target = part(node, "left")
-                self.effects(part(node, "right"), place, names, guard)
-                if text_of(part(node, "operator")) != "=":
-                    self._element(target, place, names, guard, write=False)
-                self._element(target, place, names, guard, write=True)
-            case "update_expression":
-                for write in (False, True):
-                    self._element(part(node, "argument"), place, names, guard, write=write)
-            case "subscript_expression" | "identifier":
-                self._element(node, place, names, guard, write=False)
-            case "call_expression":
-                self._called(node, place, names, guard)
-            case "pointer_expression" | "field_expression":
-                raise Unread(node, "memory by an address is not understood")
-            case "cast_expression":
-                self.effects(part(node, "value"), place, names, guard)
-            case "expression_statement":
-                for child in node.named_children:
-                    self.effects(child, place, names, guard)
-            case _:
-                for child in node.named_children:
-                    if child.type not in ("comment", "type_descriptor"):
-                        self.effects(child, place, names, guard)
-
-    def _called(self, node: Node, place: LoopContext, names: Names, guard: str) -> None:
-        name = text_of(part(node, "function"))
-        given = part(node, "arguments").named_children
-        definition = self.functions.get(name)
-        if definition is not None and text_of(part(definition, "type")) == "void":
-            self._inside(name, definition, given, place, names)
-            return
-        try:
-            self._integers(place, names, note=False).read(node)
-        except Unread:
-            if not PURE.fullmatch(name):
-                raise Unread(node, f"`{name}` may read and write anything") from None
-        for one in given:
-            self.effects(one, place, names, guard)
+    def _counted(self, read: Integers, node: Node, width: Width, place: LoopContext) -> Expr:
+        value, own = read.read(node)
+        if not holds(width, own):
+            self.arithmetic.append(Arithmetic(value, width, place, node))
+        return value
 
     def _inside(
         self,
@@ -437,7 +386,7 @@ class Reader:
         head = part(definition, "declarator")
         while head.type != "function_declarator":
             head = part(head, "declarator")
-        own: Names = dict(self.names)
+        own: Names = dict(self.macros)
         parameters = part(head, "parameters").named_children
         written = assigned(part(definition, "body"))
         if len(parameters) != len(given):
@@ -449,7 +398,7 @@ class Reader:
             if found is None or found.name in written:
                 raise Unread(one, f"a parameter of `{name}` is not understood")
             if not found.dims and width is not None:
-                number_, passed = self._integers(place, names).read(value)
+                number_, passed = self.expressions.integers(place, names).read(value)
                 if passed.bits > width.bits or passed.signed != width.signed:
                     self.arithmetic.append(Arithmetic(number_, width, place, value))
                 own[found.name] = Known(number_, width)
@@ -459,39 +408,3 @@ class Reader:
                     raise Unread(value, f"`{name}` has another name for an array")
                 own[found.name] = memory
         self.block(part(definition, "body"), place, own)
-
-    def _element(
-        self,
-        node: Node,
-        place: LoopContext,
-        names: Names,
-        guard: str,
-        *,
-        write: bool,
-    ) -> None:
-        at = node
-        subscripts: list[Node] = []
-        while at.type in ("subscript_expression", "parenthesized_expression"):
-            if at.type == "subscript_expression":
-                subscripts.insert(0, part(at, "index"))
-                at = part(at, "argument")
-            else:
-                at = at.named_children[0]
-        name = text_of(at)
-        known = names.get(name)
-        if at.type != "identifier" or (known is None and write):
-            raise Unread(node, "memory by an address is not understood")
-        if not isinstance(known, Memory):
-            if write or subscripts:
-                raise Unread(node, f"`{name}` is not declared here")
-            return
-        if len(subscripts) != len(known.dims):
-            raise Unread(node, f"`{name}` has {len(known.dims)} dimensions")
-        index: tuple[Expr, ...] | None = None
-        for one in subscripts:
-            self.effects(one, place, names, guard)
-        try:
-            index = tuple(self._integers(place, names).read(one)[0] for one in subscripts)
-        except Unread:
-            index = None
-        self.accesses.append(Access(name, index, write, known.depth, guard, place, node))

@@ -50,6 +50,15 @@ class Width:
 INT, LONG = Width(32), Width(64)
 
 
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A variable of which each thread or lane has a copy: the words of its clause, its name."""
+
+    kind: str
+    name: str
+    operator: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class Loop:
     """A loop; `conditions` hold of the iterator in the body, which goes up or down by `step`.
@@ -68,6 +77,7 @@ class Loop:
     node: Node
     reductions: tuple[str, ...] = ()
     together: int | None = None
+    copies: tuple[Copy, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,12 +132,12 @@ class Function:
     node: Node
 
 
-_NAMED = {
+NAMED = {
     "int8_t": Width(8), "int16_t": Width(16), "int32_t": INT, "int64_t": LONG,
     "uint8_t": Width(8, False), "uint16_t": Width(16, False), "uint32_t": Width(32, False),
     "uint64_t": Width(64, False), "size_t": Width(64, False), "ptrdiff_t": LONG,
     "ssize_t": LONG, "intptr_t": LONG, "uintptr_t": Width(64, False), "char": Width(8),
-    "bool": Width(8, False), "_Bool": Width(8, False),
+    "bool": Width(1, False), "_Bool": Width(1, False),
 }  # fmt: skip
 _REALS = frozenset(("float", "double", "_Float16", "complex", "_Complex"))
 
@@ -137,12 +147,17 @@ def width_of(words: list[str]) -> Width | None:
     if _REALS & set(words):
         return None
     for word in words:
-        if word in _NAMED and not {"unsigned", "signed"} & set(words):
-            return _NAMED[word]
+        if word in NAMED and not {"unsigned", "signed"} & set(words):
+            return NAMED[word]
     if not {"int", "long", "short", "char", "unsigned", "signed"} & set(words):
         return None
     bits = 64 if "long" in words else 16 if "short" in words else 8 if "char" in words else 32
     return Width(bits, "unsigned" not in words)
+
+
+def holds(width: Width, other: Width) -> bool:
+    """Tell whether a type holds all values of another."""
+    return width.least <= other.least and other.most <= width.most
 
 
 def common(one: Width, two: Width) -> Width:
@@ -209,10 +224,15 @@ class Known:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """A name that stands for a variable or an array, declared inside of `depth` loops."""
+    """A name that stands for a variable or an array, declared inside of `depth` loops.
+
+    `key` tells arrays of one name apart; `is_address`: copies of it are addresses of one array.
+    """
 
     dims: tuple[Expr | None, ...]
     depth: int
+    key: str
+    is_address: bool
 
 
 Typed = tuple[Expr, Width]
@@ -271,7 +291,7 @@ class Integers:
                 if width is None:
                     raise Unread(node, "a cast to another type than an integer's")
                 value, own = self.read(part(node, "value"))
-                if own.bits > width.bits or own.signed != width.signed:
+                if not holds(width, own):
                     self.note(node, value, width)
                 return value, width
             case "call_expression":
@@ -333,7 +353,7 @@ class Integers:
                 (a, one), (b, two) = self.read(left), self.read(right)
                 width = common(one, two)
                 for side, value, own in ((left, a, one), (right, b, two)):
-                    if own.signed and not width.signed:
+                    if not holds(width, own):
                         self.note(side, value, width)
                 return Compare(_COMPARE[operator], a, b)
         if node.type in ("true", "false"):
@@ -354,7 +374,7 @@ class Integers:
             raise Unread(node, f"`{name}` is more than one `return` of an integer")
         names: dict[str, Known | Memory] = {}
         for (parameter, own), (value, passed) in zip(head, given, strict=True):
-            if passed.bits > own.bits or passed.signed != own.signed:
+            if not holds(own, passed):
                 self.note(node, value, own)
             names[parameter] = Known(value, own)
         inner = Integers(names, self.functions, lambda *_: None, (*self.open, name))

@@ -119,6 +119,12 @@ def test_enough_changes_are_compared() -> None:
         ("f(); /* */ g();", "f(); /* g(); */", False),
         ("x = 1.0e+5;", "x = 1.0e +5;", False),
         ("f(); // ??/\ng();", "f(); //\ng();", False),
+        ("f(); // \\ \ng();", "f();\ng();", False),
+        ("f(); // \\\r\ng();", "f();\ng();", False),
+        ("f(); // \\\f\ng();", "f();\ng();", False),
+        ("f(); // \\\0\ng();", "f();\ng();", False),
+        ("f(); // \\ x\ng();", "f();\ng();", True),
+        ("#pragma omp \\\n for\ng();", "#pragma omp for\ng();", True),
     ],
 )
 def test_tokens(one: str, two: str, same: bool) -> None:
