@@ -68,7 +68,7 @@ def wrong_copies(function: Function, loop: Loop, domain: Domain) -> Iterator[tup
             yield from (
                 (a.node, f"`{copy.name}` is combined by more than `{copy.operator}`") for a in bad
             )
-        elif any(a.is_write for a in inside):
+        elif copy.kind != "firstprivate" or any(a.is_write for a in inside):
             yield from _not_set(function, loop, copy, inside, domain)
 
 
@@ -95,6 +95,8 @@ def _not_set(
         if not read.is_write and _is_open(read, before, loop, domain):
             yield read.node, f"an iteration may read `{copy.name}` before it sets it"
             return
+    if not writes:
+        return
     # the last iteration, if there is one, sets the variable of `lastprivate`
     kept = [w for w in writes if w.place.loops[-1] is loop and not any(_branches(w.node, loop))]
     around = writes[0].place.loops[: writes[0].place.loops.index(loop)]

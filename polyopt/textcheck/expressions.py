@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Names: TypeAlias = dict[str, Known | Memory]
 _PLAIN = re.compile(
-    "(?:binary|unary|parenthesized|comma)_expression|(?:number|char|string)_literal|true|false|null|"
+    "(?:binary|unary|parenthesized|comma|conditional)_expression|(?:number|char|string)_literal|true|false|null|"
     "initializer_list"
 )
 """Expressions that read and write what their parts do."""

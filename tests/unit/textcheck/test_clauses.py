@@ -101,6 +101,8 @@ def test_copies_that_are_set(text: str) -> None:
         copied("private(t)", "t = a[i]; a[i] = t + 1;", "a[0] = t;"),
         copied("lastprivate(t)", "if (a[i] > 0) t = a[i];", "a[0] = t;"),
         copied("lastprivate(t)", "t = a[i];", "a[0] = t;").replace("i = 0", "i = 1"),
+        copied("private(t)", "a[i] = t;"),
+        copied("lastprivate(t)", "a[i] = t;"),
         copied("private(a)", "a[i] = 1;"),
         copied("private(n)", "a[i] = 1;"),
     ],

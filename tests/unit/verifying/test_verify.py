@@ -155,6 +155,25 @@ def test_errors_of_pythons_own_floats_are_skipped() -> None:
     assert any("floats of its own" in skip.reason for skip in found.skipped)
 
 
+def narrowed(x: po.f64["N"]):
+    return x.astype(np.uint32)
+
+
+def narrowed_wrong(x: po.f64["N"]):
+    return (x + 1).astype(np.uint32)
+
+
+def test_casts_that_the_processor_decides_are_skipped() -> None:
+    found = po.kernel(narrowed).verify(samples=40)
+    assert found.ok
+    assert found.samples > 20
+    assert any("becomes an integer" in skip.reason for skip in found.skipped)
+    types = infer_types(narrowed)
+    other = verify_program(narrowed, build(narrowed_wrong, types), types, 40)
+    assert other.mismatch is not None
+    assert "nan" not in other.mismatch.call
+
+
 def endless(x: po.f64["N"]):
     k = 0
     while x[0] < 1.0:
