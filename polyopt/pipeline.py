@@ -30,7 +30,7 @@ from polyopt.proof import Certificate
 from polyopt.proving import Form, first_proven, holds_elements, plain_loops
 from polyopt.schedule import Schedule, source_schedule
 from polyopt.targets import FUSED, FpMode, Options, Target, seconds_to_compile
-from polyopt.transforms import parse_schedules, show_schedules
+from polyopt.transforms import parse_schedules, refuse_mapped, show_schedules
 
 LOWER_BUDGET = 10_000_000
 """isl operations that making a schedule's loops may take; a second is about three million."""
@@ -189,6 +189,8 @@ class _Text:
 def _lowered(schedules: Sequence[Schedule], program: Program, options: Options) -> LoopFunction:
     """Return the loops; those of a processor keep what an iteration needs by thread."""
     by_thread, at_call = _threads_own(options)
+    if options.schedule is not None and by_thread:
+        refuse_mapped(schedules, options.schedule)
     return bounded_lower(schedules, program, by_thread=by_thread, at_call=at_call)
 
 

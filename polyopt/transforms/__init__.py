@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from polyopt.transforms.text import parse_schedule as parse_schedule
     from polyopt.transforms.text import parse_schedules as parse_schedules
     from polyopt.transforms.text import parse_steps as parse_steps
+    from polyopt.transforms.text import refuse_mapped as refuse_mapped
     from polyopt.transforms.text import show_schedules as show_schedules
     from polyopt.transforms.tile import Tile as Tile
     from polyopt.transforms.version import Bound as Bound

@@ -53,7 +53,11 @@ class Fuse:
         one, two = find_band(tree, self.first), find_band(tree, self.second)
         common = min(len(one.members), len(two.members))
         if not 0 <= self.count <= common:
-            raise ScheduleError("PO0303", f"{self}: the bands have {common} loops in common")
+            raise ScheduleError(
+                "PO0303",
+                f"{self}: the bands have {common} loops in common",
+                hint=f"fuse up to {common} loops, or leave the number out",
+            )
         inner = fresh_label(tree, f"{self.first}.inner")
 
         def fusion(part: Tree) -> Tree | None:

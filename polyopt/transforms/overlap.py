@@ -64,7 +64,11 @@ class Overlap(DataStep, Written):
         """Return the plan of the step; raises as `renew` does."""
         steps, sizes = value_of(self.steps), tuple(map(value_of, self.sizes))
         if min((steps, *sizes)) < 1 or not sizes:
-            raise ScheduleError("PO0303", f"{self}: every size has to be at least 1")
+            raise ScheduleError(
+                "PO0303",
+                f"{self}: every size has to be at least 1",
+                hint="write how many steps a tile has, then its extents, from 1 on",
+            )
         ref = loop(tree, self.loop, str(self))
         region = enter(scop, tree, ref, [statement.name for statement in scop.statements])
         try:

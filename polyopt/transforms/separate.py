@@ -77,7 +77,11 @@ class Separate(Written):
                 hint="give the sizes of its last loops' tiles, 0 for loops that are not tiled",
             )
         if any(size < 0 for size in sizes):
-            raise ScheduleError("PO0303", f"{self}: a tile size must not be negative")
+            raise ScheduleError(
+                "PO0303",
+                f"{self}: a tile size must not be negative",
+                hint="write the sizes of the tiles, and 0 for a loop that is not tiled",
+            )
         if any(size > MAX_SIZE for size in sizes):
             raise ScheduleError("PO0303", f"{self}: a tile size must be at most {MAX_SIZE}")
         if all(band is not point for band in bands(top)):

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 from polyopt import transforms
 from polyopt.dataclass import dataclass
 from polyopt.errors import IllegalSchedule, Loc, ScheduleError, boundary
+from polyopt.ir.loops import LoopKind
 from polyopt.late import named
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.sizes import show_steps
+from polyopt.schedule.tree import bands
 from polyopt.schedulefile import (
     NOWHERE,
     Call,
@@ -128,6 +130,9 @@ STEPS: dict[str, Step] = {
 }
 
 
+_OF_DEVICES = (LoopKind.BLOCK, LoopKind.THREAD, LoopKind.MATRIX)
+
+
 @dataclass(frozen=True, slots=True)
 class PlacedStep:
     """A step of a text: the static control part it is for, and its place."""
@@ -228,6 +233,21 @@ def parse_schedules(schedules: tuple[Schedule, ...], text: str) -> tuple[Schedul
     for one in placed:
         result[one.part] = apply_placed(result[one.part], one, len(placed) > 1)
     return tuple(result)
+
+
+def refuse_mapped(schedules: Sequence[Schedule], text: str) -> None:
+    """Raise `ScheduleError` PO0336 where steps of a text map loops to a device; for processors."""
+    loops = (m for s in schedules for band in bands(s.tree) for m in band.members)
+    if not any(loop.kind in _OF_DEVICES for loop in loops):
+        return
+    for placed in read_steps(text):
+        if isinstance(placed.step, transforms.Grid | transforms.Threads | transforms.Tensorize):
+            raise ScheduleError(
+                "PO0336",
+                f"{placed.step}: the code is for the processor, which has no blocks and threads",
+                loc=placed.loc,
+                hint='name a device\'s language, such as target="cuda", or use `parallelize`',
+            )
 
 
 def apply_placed(schedule: Schedule, placed: PlacedStep, several: bool = True) -> Schedule:

@@ -84,7 +84,11 @@ def checked_sizes(sizes: tuple[Size, ...], step: str) -> tuple[int, ...]:
     """Return the sizes as numbers; raises `ScheduleError` PO0303 for one out of range."""
     for size in map(value_of, sizes):
         if size < 1:
-            raise ScheduleError("PO0303", f"{step}: a tile size must be at least 1")
+            raise ScheduleError(
+                "PO0303",
+                f"{step}: a tile size must be at least 1",
+                hint="write whole numbers from 1 on; a size of 1 leaves a loop as it is",
+            )
         if size > MAX_SIZE:
             raise ScheduleError("PO0303", f"{step}: a tile size must be at most {MAX_SIZE}")
     return tuple(map(value_of, sizes))

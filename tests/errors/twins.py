@@ -191,6 +191,7 @@ TWINS: dict[str, Edits] = {
     "PO0334_computed_inside": (("recompute(t, L0)", "pack(t, L0)"),),
     "PO0335_dimensions": (("layout(t, 1, 0)", "layout(t, 0/32, 0%32)"),),
     "PO0336_mapped_twice": (("threads(i); grid(j)", "grid(i); threads(j)"),),
+    "PO0336_on_a_processor": (("grid(L0.tile)", "parallelize(i_tile)"),),
     "PO0344_in_place": (("overlap(t, 4, 32)", "skew(i, t, 1); tile(L0, 4, 32)"),),
     "PO0345_finish": (("        for j in range(m):\n            b[i, j] = 2.0 * a[i, j]",
                        "        b[i, 0] = a[i, 0]\n    for k in range(m):\n        a[0, k] = b[0, k]"),
