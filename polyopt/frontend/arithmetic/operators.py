@@ -271,6 +271,9 @@ def operand(value: Value, loc: Loc | None) -> Operandish:
         case Masked():
             hint = "use np.where(mask, x, y) with arrays of the full shape"
             refuse("PO0135", f"{describe(value)} have an unknown count", loc, hint)
+        case Iterated(as_array=as_array) if as_array is not None:
+            hint = "make an array of it, `np.array([... for ...])`; np.concatenate joins arrays"
+            refuse("PO0124", f"{describe(value)} cannot be computed with", loc, hint)
         case Sequence() | Growing() | Range() | Slice() | Iterated() | Method() | Perhaps():
             refuse("PO0124", f"{describe(value)} cannot be used as a number or an array", loc)
 
@@ -281,6 +284,12 @@ def _describe_known(known: object) -> str:
     kind = type(known).__name__
     article = "an" if kind[0] in "aeiou" else "a"
     return f"{known!r}" if isinstance(known, str | type(None)) else f"{article} {kind}"
+
+
+def _describe_items(value: Range | Iterated) -> str:
+    if isinstance(value, Range):
+        return "a range"
+    return "an iterator" if value.as_array is None else "a list of a length that the call decides"
 
 
 def describe(value: Value) -> str:
@@ -297,7 +306,7 @@ def describe(value: Value) -> str:
         case Sequence() | Growing():
             return "a tuple or list"
         case Range() | Iterated():
-            return "a range"
+            return _describe_items(value)
         case Slice():
             return "a slice"
         case Method():

@@ -269,7 +269,8 @@ def _sequence(b: Builder, args: Arguments) -> Value:
     if items is None and is_list and isinstance(value, Tensor) and value.rank == 1:
         return lists.of_items(b, forced(b, value))
     if items is None:
-        refuse("PO0147", f"`{args.name}` of {describe(value)}", args.loc, "use the array itself")
+        hint = "use the array itself, or a list, `[... for ...]`"
+        refuse("PO0147", f"`{args.name}` of {describe(value)}", args.loc, hint)
     return Sequence(items, is_list)
 
 

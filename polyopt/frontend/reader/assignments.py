@@ -34,7 +34,7 @@ from polyopt.frontend.subscripts.index_arrays import is_fancy, scatter, shared_m
 from polyopt.frontend.subscripts.masks import chosen, is_same_mask, plain
 from polyopt.frontend.subscripts.runtime_subscripts import Pending
 from polyopt.frontend.values.codes import hint_of_no_dimensions, refuse, refuse_raising
-from polyopt.frontend.values.constants import as_sequence, nested
+from polyopt.frontend.values.constants import array_or_number, as_sequence, nested
 from polyopt.frontend.values.promote import cast, is_castable
 from polyopt.frontend.values.shapes import equate
 from polyopt.frontend.values.values import (
@@ -326,7 +326,7 @@ def _widened(b: Builder, view: Tensor, mask: Tensor, loc: Loc | None) -> Tensor:
 
 def write(b: Builder, view: Tensor, value: Value, loc: Loc | None) -> None:
     """`view[...] = value`."""
-    found = operand(value, loc)
+    found = array_or_number(b, value, loc)
     lists.widen(b, view, found, loc)
     if view.rank == 0:
         is_fold = isinstance(found, Tensor) and found.fold is not None and found.rank == 0

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import Loc
-from polyopt.frontend.arithmetic.operators import operand
 from polyopt.frontend.integers.affine_integers import (
     clipped,
     floordiv,
@@ -29,7 +28,7 @@ from polyopt.frontend.program.memory import (
 )
 from polyopt.frontend.subscripts.masks import plain as unmasked
 from polyopt.frontend.values.codes import refuse
-from polyopt.frontend.values.constants import as_sequence
+from polyopt.frontend.values.constants import array_or_number, as_sequence
 from polyopt.frontend.values.values import (
     Buffer,
     Known,
@@ -74,7 +73,7 @@ def _nesting(b: Builder, value: Value | None, loc: Loc | None, results: list[Res
 
 
 def _result(b: Builder, value: Value, loc: Loc | None) -> Result:
-    found = operand(unmasked(b, value), loc)
+    found = array_or_number(b, unmasked(b, value), loc)
     match found:
         case Tensor():
             return _array(b, found)

@@ -180,7 +180,8 @@ def beside_arrays(b: Builder, values: tuple[Value, ...], loc: Loc | None) -> tup
     if not any(isinstance(value, Tensor) for value in values):
         return values
     parts = tuple(as_sequence(value) for value in values)
-    return tuple(nested(b, p, None, loc) if isinstance(p, Sequence) else p for p in parts)
+    lists = (Sequence, Iterated)
+    return tuple(array_or_number(b, p, loc) if isinstance(p, lists) else p for p in parts)
 
 
 def as_sequence(value: Value) -> Value:

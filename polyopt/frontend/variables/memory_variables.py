@@ -44,6 +44,7 @@ from polyopt.frontend.values.shapes import equate
 from polyopt.frontend.values.values import (
     Buffer,
     Gone,
+    Iterated,
     Known,
     Masked,
     Number,
@@ -292,6 +293,15 @@ def _has_other_names(frame: Frame, name: str, buffer: Buffer) -> bool:
 # -- assignment -------------------------------------------------------------------------------
 
 
+def _whole(b: Builder, name: str, value: Value) -> Value:
+    """Return elements under a mask, and the items of a list, as an array."""
+    if isinstance(value, Masked):
+        return compacted(b, value, name)
+    if isinstance(value, Iterated) and value.as_array is not None:
+        return value.as_array()
+    return value
+
+
 def store_pinned(
     b: Builder,
     frame: Frame,
@@ -302,8 +312,7 @@ def store_pinned(
 ) -> None:
     """`name = value` for a pinned name; `live`: what may be read later, None for anything."""
     pin = frame.pins[name]
-    if isinstance(value, Masked):
-        value = compacted(b, value, name)
+    value = _whole(b, name, value)
     if isinstance(value, Known) and number_of(value.value, loc) is None:
         refuse("PO0161", f"`{name}` was {_kind(pin)} before and becomes {describe(value)}", loc)
     if not isinstance(value, Number | Tensor | Known):

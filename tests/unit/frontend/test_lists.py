@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from polyopt.errors import PolyoptError
+from polyopt.ir.interp import run_program
 from tests.unit.frontend.harness import agree, compiled
 
 
@@ -138,3 +139,47 @@ def of_an_array(x):
 @pytest.mark.parametrize("size", [1, 5])
 def test_lists_of_arrays_elements(size):
     agree(of_an_array, X[:size])
+
+
+def returned_at_once(x):
+    if x[0] > 100:
+        return [v + 1 for v in x]
+    return [v * 2 for v in x]
+
+
+def returned_beside(x):
+    return [v if v > 0 else -v for v in x], (x[0], [i for i in range(len(x))])
+
+
+def stored(x):
+    y = np.zeros(len(x))
+    y[:] = [v * 2 for v in x]
+    y[1:] = [v for v in y[:-1]]
+    return y, x + [v // 2 for v in x]
+
+
+@pytest.mark.parametrize("function", [returned_at_once, returned_beside, stored])
+@pytest.mark.parametrize("size", [1, 5])
+def test_lists_without_a_name(function, size):
+    """They are returned as arrays, as lists with a name are."""
+    x = X[:size]
+    expected = function(x.copy())
+    for found, value in zip(_leaves(run_program(compiled(function, x), [x.copy()])), _leaves(expected), strict=True):
+        assert np.array_equal(found, value)
+
+
+def _leaves(value):
+    is_nested = isinstance(value, tuple)
+    return [leaf for item in value for leaf in _leaves(item)] if is_nested else [np.asarray(value)]
+
+
+def test_lists_without_a_name_are_joined_as_arrays():
+    """NumPy would add and multiply where Python joins and repeats."""
+
+    def joined(x):
+        return [v for v in x] + [v for v in x]
+
+    with pytest.raises(PolyoptError, match="a length that the call decides") as caught:
+        compiled(joined, X)
+    assert caught.value.code == "PO0124"
+    assert "np.concatenate" in caught.value.hint
