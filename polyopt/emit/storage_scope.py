@@ -107,27 +107,58 @@ def _in_loop(
     around: tuple[For, ...],
     names: _UsedArrays,
     edges: _Edges,
+    before: frozenset[tuple[Expr, ...]] = frozenset(),
 ) -> Body | None:
-    """Return the body with every loop in `scope` holding its own copy; None if one cannot."""
+    """Return the body with every loop in `scope` holding its own copy; None if one cannot.
+
+    `before`: elements that code outside of these loops has set.
+    """
     result: list[Node] = []
     for node in body:
         if array.name not in names.of(node):
             result.append(node)
             continue
         loops = (*around, node) if isinstance(node, For) else around
-        if isinstance(node, For) and node.label in scope:
+        if isinstance(node, Assign) and node.target.array == array.name:
+            before |= {node.target.index}
+        if isinstance(node, For) and node.label in scope and _continues(node, array, before):
+            if _sets(node, array):
+                return None
+        elif isinstance(node, For) and node.label in scope:
             if any(mentions(p, array.name) for p in node.body if array.name in names.of(p)):
                 inner = _at_scope(loops, array, names)
                 if inner is None:
                     return None
                 node = replace(node, body=inner)
         else:
-            below = [_in_loop(inner, array, scope, loops, names, edges) for inner in bodies(node)]
+            below = [
+                _in_loop(inner, array, scope, loops, names, edges, before) for inner in bodies(node)
+            ]
             if None in below:
                 return None
             node = with_bodies(node, tuple(inner for inner in below if inner is not None))
         result.append(node)
     return edges.held(tuple(result))
+
+
+def _continues(loop: For, array: Array, before: frozenset[tuple[Expr, ...]]) -> bool:
+    """Tell whether a loop reads elements set before it that it does not set itself."""
+    reads = {
+        part.index
+        for node in all_nodes(loop.body)
+        for expr in expressions(node)
+        for part in walk(expr)
+        if isinstance(part, Load) and part.array == array.name
+    }
+    return not before.isdisjoint(reads - _sets(loop, array))
+
+
+def _sets(loop: For, array: Array) -> set[tuple[Expr, ...]]:
+    """Return the elements that a loop sets."""
+    sets = (node.target for node in all_nodes(loop.body) if isinstance(node, Assign))
+    return {
+        target.index for target in sets if isinstance(target, Load) and target.array == array.name
+    }
 
 
 @dataclass

@@ -6,12 +6,15 @@ import re
 
 import pytest
 
+from polyopt.emit.lower import lower
 from polyopt.errors import IllegalSchedule
 from polyopt.ir.showing import show
+from polyopt.proof import certify
 from polyopt.schedule import source_schedule
 from polyopt.transforms import Cut, Hold, Strip, parse_steps
 from tests import scops
 from tests.checks import assert_computes, assert_round_trip
+from tests.oracle.program import as_program
 from tests.reading import read
 from tests.unit.transforms.refusing import refused
 
@@ -118,3 +121,25 @@ def test_elements_that_data_find_are_not_held():
 
 def test_a_nest_of_one_version():
     assert_computes(below(), CUT, *parse_steps("version(N <= 7); hold(A, L0.v1)"))
+
+
+def test_a_copy_that_is_made_before_the_loop_it_is_read_in():
+    """isl runs the copy for the first iteration outside of the loop over tiles."""
+    steps = """
+        rearrange(B, L1, 1+2*0, 0); tile(L1, 8); pack(B_pack, L1.point[0]); split(L1.point[0], 1);
+        tile(L1.point.high, 1); hold(A, L1.point.low, L1.point.high.tile)
+    """
+    scop = read(
+        """
+        for i in range(N):
+            for j in range(N):
+                C[i, j] = C[i, j] * 0.5
+                for k in range(M):
+                    C[i, j] = C[i, j] + A[i, k] * B[k, j]
+        """,
+        "C[N, N]; A[N, M]; B[M, N]",
+        "N M",
+    )
+    schedule = assert_computes(scop, *parse_steps(" ".join(steps.split())))
+    program = as_program(scop)
+    assert certify(program, lower(schedule, program)).is_proven
