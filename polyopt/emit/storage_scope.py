@@ -8,7 +8,8 @@ Temporaries of parallel loops: one array in the memory of each thread.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from typing import TypeGuard
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.dead_locals import remove_dead_copies
@@ -22,6 +23,7 @@ from polyopt.ir.loops import (
     Declare,
     DeclareArray,
     For,
+    If,
     LoopKind,
     Node,
     SetLocal,
@@ -107,58 +109,72 @@ def _in_loop(
     around: tuple[For, ...],
     names: _UsedArrays,
     edges: _Edges,
-    before: frozenset[tuple[Expr, ...]] = frozenset(),
+    outside: frozenset[tuple[Expr, ...]] = frozenset(),
 ) -> Body | None:
     """Return the body with every loop in `scope` holding its own copy; None if one cannot.
 
-    `before`: elements that code outside of these loops has set.
+    `outside`: elements that are set before this body, outside of these loops.
     """
     result: list[Node] = []
+    before = set(outside)
     for node in body:
         if array.name not in names.of(node):
             result.append(node)
             continue
         loops = (*around, node) if isinstance(node, For) else around
-        if isinstance(node, Assign) and node.target.array == array.name:
-            before |= {node.target.index}
-        if isinstance(node, For) and node.label in scope and _continues(node, array, before):
-            if _sets(node, array):
+        if isinstance(node, For) and node.label in scope:
+            exposed = set(_exposed(node.body, array, set())) if before else set()
+            if exposed and (
+                exposed - before or any(_is_set(n, array) for n in all_nodes(node.body))
+            ):
                 return None
-        elif isinstance(node, For) and node.label in scope:
-            if any(mentions(p, array.name) for p in node.body if array.name in names.of(p)):
+            if not exposed and any(mentions(p, array.name) for p in node.body):
                 inner = _at_scope(loops, array, names)
                 if inner is None:
                     return None
                 node = replace(node, body=inner)
         else:
+            known = frozenset(before)
             below = [
-                _in_loop(inner, array, scope, loops, names, edges, before) for inner in bodies(node)
+                _in_loop(inner, array, scope, loops, names, edges, known) for inner in bodies(node)
             ]
-            if None in below:
+            sets = {n.target.index for n in all_nodes((node,)) if _is_set(n, array)}
+            if None in below or (_is_set(node, array) and not outside.isdisjoint(sets)):
                 return None
+            before.update(sets)
             node = with_bodies(node, tuple(inner for inner in below if inner is not None))
         result.append(node)
     return edges.held(tuple(result))
 
 
-def _continues(loop: For, array: Array, before: frozenset[tuple[Expr, ...]]) -> bool:
-    """Tell whether a loop reads elements set before it that it does not set itself."""
-    reads = {
-        part.index
-        for node in all_nodes(loop.body)
-        for expr in expressions(node)
-        for part in walk(expr)
-        if isinstance(part, Load) and part.array == array.name
-    }
-    return not before.isdisjoint(reads - _sets(loop, array))
+def _exposed(body: Body, array: Array, done: set[tuple[Expr, ...]]) -> Iterator[tuple[Expr, ...]]:
+    """Yield the elements that code may read before it sets them, other than those in `done`.
+
+    What an inner loop sets may be any element.
+    """
+    for node in body:
+        own: tuple[Expr, ...] = expressions(node)
+        if isinstance(node, Assign):
+            own = (
+                (*node.target.index, node.value) if isinstance(node.target, Load) else (node.value,)
+            )
+        for part in (part for expr in own for part in walk(expr)):
+            if isinstance(part, Load) and part.array == array.name and part.index not in done:
+                yield part.index
+        branches = [set(done) for _ in bodies(node)]
+        for inner, known in zip(bodies(node), branches, strict=True):
+            yield from _exposed(inner, array, known)
+        if isinstance(node, If):
+            done |= set.intersection(*branches)
+        elif any(_is_set(n, array) for n in all_nodes((node,))):
+            if not isinstance(node, Assign):
+                return
+            done.add(node.target.index)
 
 
-def _sets(loop: For, array: Array) -> set[tuple[Expr, ...]]:
-    """Return the elements that a loop sets."""
-    sets = (node.target for node in all_nodes(loop.body) if isinstance(node, Assign))
-    return {
-        target.index for target in sets if isinstance(target, Load) and target.array == array.name
-    }
+def _is_set(node: Node, array: Array) -> TypeGuard[Assign]:
+    """Tell whether a node itself sets an element."""
+    return isinstance(node, Assign) and node.target.array == array.name
 
 
 @dataclass
@@ -175,7 +191,7 @@ class _Edges:
 
         What it reads of others' elements stays as it is, and so do elements set in loops.
         """
-        if not self.may_hold or not any(self._sets(node) for node in body):
+        if not self.may_hold or not any(_is_set(node, self.array) for node in body):
             return body
         held: dict[tuple[Expr, ...], Symbol] = {}
         return tuple(self._held(node, held) for node in body)
@@ -185,17 +201,13 @@ class _Edges:
         if self.array.name not in self.names.of(node):
             return node
         read = changed(node, self._rule(held))
-        if not isinstance(read, Assign) or not self._sets(read):
+        if not isinstance(read, Assign) or not _is_set(read, self.array):
             return read
         name = fresh_name(self.array.name, self.taken | {self.array.name})
         self.taken.add(name)
         assert isinstance(read.target, Load)
         held[read.target.index] = Symbol(name, self.array.dtype)
         return Declare(name, self.array.dtype, 1, read.value, read.statement, read.instance)
-
-    def _sets(self, node: Node) -> bool:
-        """Tell whether a node itself sets an element."""
-        return isinstance(node, Assign) and node.target.array == self.array.name
 
     def _rule(self, held: Mapping[tuple[Expr, ...], Symbol]) -> Rule:
         def rule(part: Expr) -> Expr | None:

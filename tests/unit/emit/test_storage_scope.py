@@ -10,8 +10,9 @@ import pytest
 
 from polyopt.emit.lower import lower
 from polyopt.emit.storage_scope import MAX_ELEMENTS, declare_in_loops, mentions
+from polyopt.ir.expr import Compare, CompareOp
 from polyopt.ir.interp import run_loops, run_scop
-from polyopt.ir.loops import Assign, Declare, DeclareArray, For, SetLocal, show_body
+from polyopt.ir.loops import Assign, Declare, DeclareArray, For, If, SetLocal, show_body
 from polyopt.ir.nodes import bodies
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.types import DType
@@ -261,3 +262,37 @@ def test_mentions():
     assert mentions(inner, "A")
     assert mentions(Assign(at("T", 0), at("A", 0), "S0"), "T")
     assert not mentions(Assign(at("T", 0), at("A", 0), "S0"), "B")
+
+
+def in_loops(*body):
+    """Return a body with T declared in its loops over i; None where it stays in memory."""
+    home = Array("T", DType.FLOAT64, (ex("N"),), Role.TEMP)
+    placed, done = declare_in_loops(body, (home,), {"T": frozenset({"L0[0]"})})
+    return placed if done else None
+
+
+def test_what_code_before_a_loop_sets_is_read_in_it():
+    """isl runs some statements of the first iteration outside of the loop."""
+    first, reads = Assign(at("T", 0), at("A", 0)), Assign(at("B", "i"), at("T", 0))
+    placed = in_loops(first, loop("i", 0, "N", reads, label="L0[0]"))
+    assert placed is not None
+    assert isinstance(placed[0], Declare)
+    assert show_body(placed)[-1].strip() == f"B[i] = {placed[0].name}"
+
+
+def test_loops_that_go_on_with_what_was_set_before_them():
+    """A loop that sets what it reads has its own value; one that may not set it has not."""
+    first = Assign(at("T", 0), at("A", 0))
+    sets, reads = Assign(at("T", "i"), at("A", "i")), Assign(at("B", "i"), at("T", "i"))
+    assert in_loops(first, loop("i", 1, "N", sets, reads, label="L0[0]")) is not None
+    maybe = If(Compare(CompareOp.GE, ex("i"), ex(1)), (sets,))
+    assert in_loops(maybe, loop("i", 0, "N", maybe, reads, label="L0[0]")) is None
+    assert in_loops(first, loop("i", 0, "N", maybe, reads, label="L0[0]")) is None
+
+
+def test_a_condition_that_changes_what_was_set_before_it():
+    first, again = Assign(at("T", 0), at("A", 0)), Assign(at("T", 0), at("B", 0))
+    guard = If(Compare(CompareOp.GE, ex("N"), ex(2)), (again,))
+    after = loop("i", 1, "N", Assign(at("T", "i"), at("A", "i")), label="L0[0]")
+    assert in_loops(first, guard, Assign(at("C", 0), at("T", 0)), after) is None
+    assert in_loops(first, Assign(at("C", 0), at("T", 0)), after) is not None
