@@ -48,9 +48,7 @@ def judge_text(text: str, file: str) -> tuple[Finding, ...]:
     place = unsure(text)
     if place is not None:
         line = text.count("\n", 0, place) + 1
-        what = (
-            f"`{file}`: compilers read a trigraph, or blanks behind a backslash, in different ways"
-        )
+        what = f"`{file}`: a trigraph, a carriage return alone or blanks behind a backslash"
         raise _error("PO0628", what, Loc(file, line, 1, line, 1), hint=_BLANKS)
     unit = parse_unit(without_cpp(without_hints(text)).encode(), file)
     if unit.root.has_error:
@@ -80,7 +78,7 @@ _COPIES = (
     "set a private variable first in each iteration, and a reduction's by its operator alone; "
     "lastprivate keeps the last value"
 )
-_BLANKS = "write no `??`, and nothing behind a backslash that ends a line"
+_BLANKS = "end lines by a line feed, write no `??` and nothing behind a backslash that ends a line"
 _MACROS = "write out what macros stand for, or check what the preprocessor makes of the file"
 
 

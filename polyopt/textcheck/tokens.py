@@ -33,9 +33,10 @@ def tokens(text: str) -> Iterator[tuple[str, int]]:
         line += found.count("\n")
 
 
-_UNSURE = re.compile(r"\?\?|\\(?!\n)[\0\s]+?\n")
-"""Trigraphs, which compilers read in some modes; lines that end in a backslash and blanks, which
-gcc and clang splice, other than C11 5.1.1.2 says."""
+_UNSURE = re.compile(r"\?\?|\r(?!\n)|\\(?!\n)[\0\s]+?\n")
+"""Trigraphs, which compilers read in some modes; carriage returns by themselves, which end lines
+for gcc and clang; lines that end in a backslash and blanks, which they splice, other than C11
+5.1.1.2 says."""
 
 
 def unsure(text: str) -> int | None:

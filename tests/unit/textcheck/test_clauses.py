@@ -206,6 +206,7 @@ def test_the_preprocessor_changes_nothing(text: str) -> None:
         f"#define sqrt(x) (a[n] = x)\n{LOOP.replace('= 1', '= sqrt(1.0)')}",
         LOOP.replace("{ for", "{\n// \\ \nint k;\nfor"),
         LOOP.replace("{ for", "{\n// ??/\nint k;\nfor"),
+        LOOP.replace("{ for", "{\n// \ra[n] = 1;\nfor"),
         "double a[2];\nstatic void g(int64_t i) { a[i] = 1; }\n" + LOOP.replace("a[i] = 1", "g(i)"),
     ],
 )
