@@ -433,6 +433,10 @@ class _Checker:
     def is_inside(self, place: _Place, first: Expr, last: Expr, extent: Expr) -> bool:
         """Tell whether `0 <= first` and `last < extent` at every iteration."""
         frame, domain = self.reached(place, first, last, extent)
+        # of a fixed element, any condition on iterators may say that sizes are larger
+        for choice in () if self.found_names(first, last) else place.choices:
+            frame, domain = self.wider(frame, domain, choice)
+            domain = domain.intersect(frame.condition(choice))
         try:
             low = frame.pw(first).lt_set(frame.pw(integer(0)))
             if not low.is_disjoint(domain):

@@ -408,3 +408,11 @@ def test_many_subscripts_that_may_be_negative_are_proven_one_by_one() -> None:
             use(local(name, I64)),
         ]
     assert verdict(loop(*body)) is Verdict.PROVEN
+
+
+@pytest.mark.parametrize("most, is_proven", [(1, True), (2, False)])
+def test_a_fixed_element_where_an_iterator_is_not_zero(most: int, is_proven: bool) -> None:
+    """An iteration number 1 says that there is an element number 1, and no other."""
+    other = If(Compare(CompareOp.EQ, I, ZERO), (), (use(integer(most)),))
+    assert (verdict(loop(other)) is Verdict.PROVEN) is is_proven
+    assert verdict(loop(use(integer(most)))) is not Verdict.PROVEN
