@@ -327,6 +327,8 @@ class Copies:
                 .reverse()
                 .apply_range(source.intersect_domain(copy.path.domain))
             )
+            if holds is not None and not filled.get_space().is_equal(holds.get_space()):
+                raise Unproven(name, "it is filled from several arrays")
             holds = filled if holds is None else holds.union(filled)
         assert holds is not None
         if not read.range().is_subset(holds.domain()):

@@ -8,8 +8,9 @@ import pytest
 
 from polyopt.emit.lower import lower
 from polyopt.ir.loops import show_body
+from polyopt.proof import certify
 from polyopt.schedule import source_schedule
-from polyopt.transforms import Interchange, Pack, Parallelize, Tile, Vectorize
+from polyopt.transforms import Interchange, Pack, Parallelize, Tile, Vectorize, parse_steps
 from tests import scops
 from tests.checks import assert_computes, assert_round_trip, story
 from tests.oracle.hashed import hashed
@@ -148,3 +149,16 @@ def test_refusals():
     code, message, _ = refused(scops.chain(), Pack("A", "L1"))
     assert code == "PO0331"
     assert "nothing inside the loop touches A" in message
+
+
+def test_a_copy_of_a_copy_that_later_iterations_add_to():
+    """The inner copy is read and written back: two arrays fill the outer one."""
+    scop = read(
+        "for i in range(N):\n    for j in range(M):\n        B[i, j] = A[i, j] + A[i, j] * C[i, j]\n",
+        "A[N, M]; B[N, M]; C[N, M]",
+        "N M",
+    )
+    steps = parse_steps("pack(A, L0[1]); shift(L0[1], S0, 1); pack(A_pack, L0[1])")
+    schedule = assert_computes(scop, *steps)
+    program = as_program(scop)
+    assert certify(program, lower(schedule, program)).is_proven
