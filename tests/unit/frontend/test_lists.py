@@ -148,13 +148,13 @@ def returned_at_once(x):
 
 
 def returned_beside(x):
-    return [v if v > 0 else -v for v in x], (x[0], [i for i in range(len(x))])
+    return [v if v > 0 else -v for v in x], (x[0], [2 * i for i in range(len(x))])
 
 
 def stored(x):
     y = np.zeros(len(x))
     y[:] = [v * 2 for v in x]
-    y[1:] = [v for v in y[:-1]]
+    y[1:] = [v + 1 for v in y[:-1]]
     return y, x + [v // 2 for v in x]
 
 
@@ -164,8 +164,9 @@ def test_lists_without_a_name(function, size):
     """They are returned as arrays, as lists with a name are."""
     x = X[:size]
     expected = function(x.copy())
-    for found, value in zip(_leaves(run_program(compiled(function, x), [x.copy()])), _leaves(expected), strict=True):
-        assert np.array_equal(found, value)
+    found = run_program(compiled(function, x), [x.copy()])
+    for one, other in zip(_leaves(found), _leaves(expected), strict=True):
+        assert np.array_equal(one, other)
 
 
 def _leaves(value):
@@ -177,7 +178,7 @@ def test_lists_without_a_name_are_joined_as_arrays():
     """NumPy would add and multiply where Python joins and repeats."""
 
     def joined(x):
-        return [v for v in x] + [v for v in x]
+        return [v + 1 for v in x] + [v * 2 for v in x]
 
     with pytest.raises(PolyoptError, match="a length that the call decides") as caught:
         compiled(joined, X)

@@ -154,7 +154,11 @@ def test_refusals():
 def test_a_copy_of_a_copy_that_later_iterations_add_to():
     """The inner copy is read and written back: two arrays fill the outer one."""
     scop = read(
-        "for i in range(N):\n    for j in range(M):\n        B[i, j] = A[i, j] + A[i, j] * C[i, j]\n",
+        """
+        for i in range(N):
+            for j in range(M):
+                B[i, j] = A[i, j] + A[i, j] * C[i, j]
+        """,
         "A[N, M]; B[N, M]; C[N, M]",
         "N M",
     )
