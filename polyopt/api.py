@@ -17,10 +17,18 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from polyopt.aliasing import with_sharing
-from polyopt.building import Accept, build_kernel, compile_stages
+from polyopt.building import Accept, compile_stages
 from polyopt.capture.guards import different
 from polyopt.capture.text import keep_lines
-from polyopt.compiled import CompiledKernel, Types, Values, chain, declined, restore, verify_first
+from polyopt.compiled import (
+    CompiledKernel,
+    Types,
+    Values,
+    chain,
+    compile_for,
+    declined,
+    verify_first,
+)
 from polyopt.errors import (
     FrontendError,
     InternalError,
@@ -43,6 +51,7 @@ from polyopt.specialize import (
     as_type,
     is_type,
     plain_values,
+    restore,
     types_of,
     with_constant,
     with_decisions,
@@ -70,7 +79,6 @@ R = TypeVar("R")
 T = TypeVar("T")
 _SignatureOf = Callable[[Types], Signature]
 _KEPT_VALUES = 16  # kernels of one function and types, for values that captured names had
-_TRIES = 3
 
 
 class Kernel(Generic[P, R]):
@@ -91,6 +99,7 @@ class Kernel(Generic[P, R]):
             keep_lines(function)
         self._compiled: dict[Types, CompiledKernel] = {}
         self._earlier: dict[Types, list[CompiledKernel]] = {}
+        self._signatures: dict[Types, Signature] = {}
         self._tuned: dict[Types, Tuned | None] = {}
         self._constants: frozenset[str] = frozenset()
         self._takes_apart = True
@@ -403,7 +412,8 @@ class Kernel(Generic[P, R]):
         from polyopt.ir.budget import Budget
 
         with Budget(seconds_to_compile(self.options)).running():
-            return build(self.py_func, types).signature
+            self._signatures[types] = build(self.py_func, types).signature
+        return self._signatures[types]
 
     def _fitting_types(
         self, types: Types, values: Values | None, signature_of: _SignatureOf, fits: Fit
@@ -445,15 +455,14 @@ class Kernel(Generic[P, R]):
                 if earlier.is_current():
                     return self._put(types, earlier)
 
-        def current(options: Options) -> CompiledKernel:
-            for _ in range(_TRIES):
-                built = build_kernel(self.py_func, types, options, accept)
-                compiled = CompiledKernel(self.py_func, types, options, built)
-                if compiled.is_current():
-                    break  # nobody changed a value in the meantime
-            return compiled
+        def fits(signature: Signature) -> None:
+            self._signatures[types] = signature
+            if accept is not None:
+                accept(signature)
 
-        compiled = self._as_tuned(types, current)
+        compiled = self._as_tuned(
+            types, lambda options: compile_for(self.py_func, types, options, fits)
+        )
         if is_set("verify"):
             verify_first(compiled)
         return self._put(types, compiled)
@@ -464,7 +473,7 @@ class Kernel(Generic[P, R]):
 
     def _put(self, types: Types, compiled: CompiledKernel) -> CompiledKernel:
         self._compiled[types] = compiled
-        self._fast = chain(self._compiled)
+        self._fast = chain(self._compiled, self._signatures)
         return compiled
 
     def _set_aside(self, types: Types, compiled: CompiledKernel) -> None:

@@ -7,27 +7,36 @@ Refuses: calls that do not fit, with coded errors; arrays are untouched by a ref
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyopt.building import Built, compile_stages
+from polyopt.building import Accept, Built, build_kernel, compile_stages
 from polyopt.capture.guards import Guards, different, guards_of
 from polyopt.capture.reads import Read
-from polyopt.errors import InternalError, PolyoptError, UsageError, without_frames
-from polyopt.frontend.syntax.annotations import ArgType
-from polyopt.ir.source import ArrayArg, ConstArg, ScalarArg, Signature, Source
+from polyopt.errors import (
+    FrontendError,
+    InternalError,
+    PolyoptError,
+    UsageError,
+    without_frames,
+)
+from polyopt.frontend.syntax.annotations import ANY_SIZES, ArgType
+from polyopt.ir.source import Signature, Source
 from polyopt.kernel_entries import artefact_of, readable_text, unpacked
-from polyopt.runtime.check import check_call
+from polyopt.runtime.check import OutsideError, ShapeError, check_call, sizes_fit
 from polyopt.runtime.library import Loaded
 from polyopt.runtime.threads import warn_forked
 from polyopt.schedulefile import save_text
 from polyopt.specialize import (
+    Fit,
     Parameters,
     as_declared,
+    exact_values,
     generality,
     plain_values,
+    restore,
     show_types,
     weak_flags,
 )
@@ -51,8 +60,15 @@ Types = tuple[ArgType, ...]
 Values = tuple[object, ...]
 
 
+_TRIES = 3
+
+
 class CompiledKernel:
-    """A kernel compiled for one set of argument types."""
+    """A kernel compiled for one set of argument types.
+
+    A call whose arrays end before loops that do not reach so far has code for any sizes, which is
+    compiled at the first such call.
+    """
 
     def __init__(
         self, function: Callable[..., Any], types: Types, options: Options, built: Built
@@ -63,6 +79,7 @@ class CompiledKernel:
         self._built = built
         self._stages: Compilation | None = built.stages
         self._guards: Guards | None = None
+        self._general: CompiledKernel | None = None
         self._call = self._dispatch = declined
 
     def __call__(self, *args: object, **kwargs: object) -> Any:  # noqa: ANN401
@@ -73,6 +90,10 @@ class CompiledKernel:
                 result = self._call(*args)
                 if result is not NotImplemented:
                     return result
+                if self._general is not None:
+                    result = self._general._call(*args)
+                    if result is not NotImplemented:
+                        return result
             self._require_current()
             return self.settle(self._parameters.bind(args, kwargs))
         except PolyoptError as error:
@@ -126,11 +147,29 @@ class CompiledKernel:
         plain = as_declared(self.py_func, self._parameters, plain)
         result = loaded.call(*plain)
         if result is NotImplemented:
-            bound = check_call(self.signature, plain)
+            try:
+                bound = check_call(self.signature, plain)
+            except OutsideError as error:
+                general = self._for_any_sizes(plain, error)
+                return restore(general.settle(plain), plain, values)
             result = loaded.call_apart(*exact_values(self.signature, plain, bound.symbols))
         if result is not NotImplemented:
             return restore(result, plain, values)
         raise InternalError("PO0901", "the call wrapper refused a call that fits")
+
+    def _for_any_sizes(self, values: Values, error: OutsideError) -> CompiledKernel:
+        """Return code for any sizes, if `values` fit it; raises `error`."""
+        if ANY_SIZES in self.types:
+            raise error
+        try:
+            fits = Fit(values)
+            if self._general is None:
+                types = (*self.types, ANY_SIZES)
+                self._general = compile_for(self.py_func, types, self.options, fits)
+            fits(self._general.signature)
+        except (ShapeError, FrontendError):
+            raise error from None
+        return self._general
 
     @cached_property
     def _parameters(self) -> Parameters:
@@ -361,28 +400,19 @@ class CompiledKernel:
         )
 
 
-def restore(result: Any, plain: Values, given: Values) -> Any:  # noqa: ANN401
-    """Return `result` with arguments that were converted for the call replaced by the caller's."""
-    owners = {id(p): g for p, g in zip(plain, given, strict=True) if p is not g}
-    if not owners:
-        return result
-    if isinstance(result, tuple | list):
-        return type(result)(restore(part, plain, given) for part in result)
-    return owners.get(id(result), result)
+def compile_for(
+    function: Callable[..., Any], types: Types, options: Options, accept: Accept | None = None
+) -> CompiledKernel:
+    """Return the kernel for `types`, of the values that captured names have at the end.
 
-
-def exact_values(signature: Signature, values: Values, symbols: Any) -> Values:  # noqa: ANN401
-    """Return `values` with each number in the exact type the wrapper takes."""
-    exact: list[object] = []
-    for argument, value in zip(signature.arguments, values, strict=True):
-        match argument:
-            case ArrayArg():
-                exact.append(value)
-            case ScalarArg():
-                exact.append(symbols[argument.symbol])
-            case ConstArg():
-                exact.append(argument.known)
-    return tuple(exact)
+    `accept` and errors as for `build_kernel`.
+    """
+    for _ in range(_TRIES):
+        built = build_kernel(function, types, options, accept)
+        compiled = CompiledKernel(function, types, options, built)
+        if compiled.is_current():
+            break  # nobody changed a value in the meantime
+    return compiled
 
 
 def declined(*args: object) -> Any:  # noqa: ANN401
@@ -399,10 +429,17 @@ def verify_first(compiled: CompiledKernel) -> None:
     verify_program(compiled.py_func, program, types, seconds=VERIFYING).raise_mismatch()
 
 
-def chain(compiled: dict[Types, CompiledKernel]) -> Callable[..., Any]:
-    """Return a function that offers a call to each compiled kernel, the most regular first."""
-    ranked = sorted(compiled, key=generality)
-    dispatchers = tuple(compiled[types].dispatch for types in ranked)
+def chain(
+    compiled: Mapping[Types, CompiledKernel], read: Mapping[Types, Signature]
+) -> Callable[..., Any]:
+    """Return a function that offers a call to each compiled kernel, the most regular first.
+
+    Code for any sizes declines what code for usual sizes takes, as far as its signature was `read`:
+    such a call shows that this code is worth compiling.
+    """
+    dispatchers = tuple(
+        _dispatcher(types, compiled, read) for types in sorted(compiled, key=generality)
+    )
     if len(dispatchers) == 1:
         return dispatchers[0]
 
@@ -412,5 +449,19 @@ def chain(compiled: dict[Types, CompiledKernel]) -> Callable[..., Any]:
             if result is not NotImplemented:
                 return result
         return NotImplemented
+
+    return offer
+
+
+def _dispatcher(
+    types: Types, compiled: Mapping[Types, CompiledKernel], read: Mapping[Types, Signature]
+) -> Callable[..., Any]:
+    dispatch = compiled[types].dispatch
+    usual = tuple(kind for kind in types if kind != ANY_SIZES)
+    if usual in compiled or usual not in read:
+        return dispatch
+
+    def offer(*args: object) -> Any:  # noqa: ANN401
+        return NotImplemented if sizes_fit(read[usual], args) else dispatch(*args)
 
     return offer

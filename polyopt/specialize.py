@@ -31,7 +31,7 @@ from polyopt.frontend.syntax.annotations import (
     require,
 )
 from polyopt.ir.showing import show
-from polyopt.ir.source import Layout, Signature
+from polyopt.ir.source import ArrayArg, ConstArg, Layout, ScalarArg, Signature
 from polyopt.ir.types import DType
 from polyopt.runtime.check import check_call, conversion, converted, integer_range, layouts_of
 from polyopt.runtime.values import array_of, dtype_known, native_array, type_name
@@ -122,6 +122,32 @@ def _plain(value: object) -> object:
         return value
     array = array_of(value)
     return value if array is None else array
+
+
+def restore(result: Any, plain: tuple[object, ...], given: tuple[object, ...]) -> Any:  # noqa: ANN401
+    """Return `result` with arguments that were converted for the call replaced by the caller's."""
+    owners = {id(p): g for p, g in zip(plain, given, strict=True) if p is not g}
+    if not owners:
+        return result
+    if isinstance(result, tuple | list):
+        return type(result)(restore(part, plain, given) for part in result)
+    return owners.get(id(result), result)
+
+
+def exact_values(
+    signature: Signature, values: tuple[object, ...], symbols: Mapping[str, object]
+) -> tuple[object, ...]:
+    """Return `values` with each number in the exact type the wrapper takes."""
+    exact: list[object] = []
+    for argument, value in zip(signature.arguments, values, strict=True):
+        match argument:
+            case ArrayArg():
+                exact.append(value)
+            case ScalarArg():
+                exact.append(symbols[argument.symbol])
+            case ConstArg():
+                exact.append(argument.known)
+    return tuple(exact)
 
 
 def as_declared(

@@ -7,6 +7,7 @@ Refuses: with a coded `ArgumentError` everything that the C wrapper refuses with
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -104,6 +105,22 @@ def check_call(signature: Signature, values: Sequence[object], *, alone: bool = 
     check_overlap(signature, arrays)
     arrays.update(around)
     return Bound(arrays, symbols, sizes, _output_shapes(signature, sizes))
+
+
+def sizes_fit(signature: Signature, values: Sequence[object]) -> bool:
+    """Tell whether a call's sizes are what the signature asks for; False where it does not fit."""
+    arrays: dict[str, Any] = {}
+    symbols: dict[str, object] = {}
+    for argument, value in zip(signature.arguments, values, strict=False):
+        if isinstance(argument, ArrayArg):
+            arrays[argument.array] = value
+        elif isinstance(argument, ScalarArg):
+            symbols[argument.symbol] = value
+    try:
+        sizes = _sizes(signature, arrays, symbols)
+    except (ArgumentError, AttributeError, LookupError, TypeError, ValueError, OverflowError):
+        return False
+    return all(evaluate(check.condition, sizes) for check in signature.checks)
 
 
 def _check_limits(

@@ -153,6 +153,47 @@ def test_calls_compute_what_python_does(function, order) -> None:
             np.testing.assert_array_equal(mine, other)
 
 
+@pytest.mark.parametrize("function", dict.fromkeys(function for function, _ in CALLS))
+def test_code_made_ahead_takes_every_call(function) -> None:
+    """Types say nothing of sizes: what is compiled of them is for all."""
+    calls = [args for other, args in CALLS if other is function]
+    types = tuple(map(type_of, calls[0]))
+    compiled = po.kernel(function).compile(*types)
+    for args in calls:
+        if tuple(map(type_of, args)) != types:
+            continue
+        wanted, expected = called(function, args)
+        result, found = called(compiled, args)
+        assert result == wanted
+        for mine, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(mine, other)
+
+
+FULL = (np.ones((4, 3)), LAST, zeros(4))
+SHORT = (np.ones((4, 2)), NO, zeros(4))
+
+
+def test_a_kernel_keeps_code_for_any_sizes_to_calls_that_need_it(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("POLYOPT_CACHE_DIR", str(tmp_path))
+    kernel = po.kernel(columns)
+    for args, made in [(SHORT, 1), (SHORT, 1), (FULL, 2), (SHORT, 2), (FULL, 2)]:
+        wanted, expected = called(columns, args)
+        result, found = called(kernel, args)
+        assert (result, len(kernel._compiled)) == (wanted, made)
+        np.testing.assert_array_equal(found[2], expected[2])
+    usual, general = sorted(kernel._compiled, key=len)
+    assert general == (*usual, ANY_SIZES)
+    assert kernel._compiled[usual].dispatch(*FULL) is None
+    assert kernel._compiled[usual].dispatch(*SHORT) is NotImplemented
+
+
+def test_a_call_that_leaves_its_arrays_is_refused_as_before() -> None:
+    compiled = po.kernel(outer).compile(*map(type_of, (FOUR, FOUR, zeros(4, 4))))
+    with pytest.raises(po.PolyoptError) as raised:
+        compiled(FOUR, FOUR, zeros(3, 4))
+    assert raised.value.code == "PO0170"
+
+
 @pytest.mark.parametrize(
     ("function", "args"), [call for call in CALLS if called(*call)[0] is not IndexError]
 )
