@@ -7,10 +7,8 @@ Refuses: calls that do not fit, with coded errors; arrays are untouched by a ref
 from __future__ import annotations
 
 import functools
-import importlib
 import operator
 import os
-import pickle
 import threading
 from collections.abc import Callable
 from types import FunctionType, MethodType
@@ -18,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from polyopt.aliasing import with_sharing
 from polyopt.building import Accept, compile_stages
+from polyopt.capture.by_name import by_name
 from polyopt.capture.guards import different
 from polyopt.capture.text import keep_lines
 from polyopt.compiled import (
@@ -492,18 +491,8 @@ class Kernel(Generic[P, R]):
             )
 
     def __reduce__(self) -> tuple[object, ...]:
-        function = self.py_func
-        module = getattr(function, "__module__", "__main__")
-        name = getattr(function, "__qualname__", "")
-        if "<" in name:
-            raise pickle.PicklingError(f"kernel `{name}` is not at the top level of a module")
-        return _unpickled, (module, name, self.options)
+        return by_name(self.py_func, Kernel, self.options)
 
     def __repr__(self) -> str:
         count = len(self._compiled)
         return f"<Kernel {self._parameters.name}{self._parameters.signature}, {count} compiled>"
-
-
-def _unpickled(module: str, name: str, options: Options) -> Kernel[..., Any]:
-    value: Any = operator.attrgetter(name)(importlib.import_module(module))
-    return Kernel(getattr(value, "py_func", value), options)

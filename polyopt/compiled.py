@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyopt.building import Accept, Built, build_kernel, compile_stages
+from polyopt.capture.by_name import by_name
 from polyopt.capture.guards import Guards, different, guards_of
 from polyopt.capture.reads import Read
 from polyopt.errors import (
@@ -383,6 +384,9 @@ class CompiledKernel:
 
         subject = Subject(self, self.py_func, self.program, self.options.compiler)
         return bench(subject, args, kwargs, against, seconds)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return by_name(self.py_func, compile_for, self.types, self.options)
 
     def __repr__(self) -> str:
         names = tuple(argument.name for argument in self.signature.arguments)

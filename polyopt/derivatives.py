@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from polyopt.api import Kernel
+from polyopt.capture.by_name import by_name
 from polyopt.capture.text import function_of_text
 from polyopt.decorator import kernel
 from polyopt.digest import hex_digest
@@ -133,7 +134,12 @@ class DerivativeKernel(Kernel[..., Any]):
         return DerivativeKernel(*self._derives, self.options.changed(options))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return DerivativeKernel, (*self._derives, self.options)
+        mode, function, *rest = self._derives
+        return by_name(function, _of_function, mode, *rest, self.options)
+
+
+def _of_function(function: Callable[..., Any], mode: str, *rest: Any) -> DerivativeKernel:  # noqa: ANN401
+    return DerivativeKernel(mode, function, *rest)
 
 
 def _like(value: object, flat: Iterator[Any]) -> Any:  # noqa: ANN401

@@ -27,7 +27,7 @@ LAYERS: dict[str, set[str]] = {
     "offered": {"errors", "ir"},
     "machine": set(),
     "ir": {"errors"},
-    "capture": set(),
+    "capture": {"errors"},
     "autodiff": {"errors", "ir"},
     "frontend": {"autodiff", "capture", "errors", "ir"},
     "schedulefile": {"errors", "files"},

@@ -144,6 +144,8 @@ TWINS: dict[str, Edits] = {
     "PO0224_environment": (('"many"', '"2"'),),
     "PO0225_value_unknown": (("po.f64[:, :], int", "po.f64[:, :], po.ConstType(1)"),),
     "PO0228_captured_value": (("    compiled(np", "    f(np"),),
+    "PO0250_pickled_lambda": (("lambda r, g, b: r + g + b", "rgb_to_hls"),
+                              ("import pickle", "import pickle\nfrom colorsys import rgb_to_hls")),
     "PO0229_unknown_parameter": (('"weight"', '"weights"'),),
     "PO0230_vmap_axes": (("in_axes=(0,)", "in_axes=(0, None)"),),
     "PO0231_subscript": (("x[index[i]]", "x[index[i] % len(x)]"),),
