@@ -24,7 +24,7 @@ from polyopt.errors import (
     without_frames,
 )
 from polyopt.frontend.syntax.annotations import ANY_SIZES, ArgType
-from polyopt.ir.source import Signature, Source
+from polyopt.ir.source import OUTSIDE, Signature, Source
 from polyopt.kernel_entries import artefact_of, readable_text, unpacked
 from polyopt.runtime.check import OutsideError, ShapeError, check_call, sizes_fit
 from polyopt.runtime.library import Loaded
@@ -150,26 +150,32 @@ class CompiledKernel:
         if result is NotImplemented:
             try:
                 bound = check_call(self.signature, plain)
-            except OutsideError as error:
-                general = self._for_any_sizes(plain, error)
+            except OutsideError:
+                general = self.for_any_sizes(plain)
+                if general is None:
+                    raise
                 return restore(general.settle(plain), plain, values)
             result = loaded.call_apart(*exact_values(self.signature, plain, bound.symbols))
         if result is not NotImplemented:
             return restore(result, plain, values)
         raise InternalError("PO0901", "the call wrapper refused a call that fits")
 
-    def _for_any_sizes(self, values: Values, error: OutsideError) -> CompiledKernel:
-        """Return code for any sizes, if `values` fit it; raises `error`."""
-        if ANY_SIZES in self.types:
-            raise error
+    def for_any_sizes(self, values: Values | None = None) -> CompiledKernel | None:
+        """Return code for arrays that end before loops which do not reach so far.
+
+        None where this code is for all sizes, or where `values` do not fit the other code, either.
+        """
+        if all(check.code != OUTSIDE for check in self.signature.checks):
+            return None
+        fits = Fit(values)
         try:
-            fits = Fit(values)
-            if self._general is None:
+            if self._general is None and ANY_SIZES not in self.types:
                 types = (*self.types, ANY_SIZES)
                 self._general = compile_for(self.py_func, types, self.options, fits)
-            fits(self._general.signature)
+            if self._general is not None:
+                fits(self._general.signature)
         except (ShapeError, FrontendError):
-            raise error from None
+            return None
         return self._general
 
     @cached_property
@@ -227,7 +233,14 @@ class CompiledKernel:
         """
         from polyopt.saving import save_kernel
 
-        save_kernel(path, self._built.source, weak_flags(self.types), self.options.compiler)
+        general = self.for_any_sizes()
+        save_kernel(
+            path,
+            self._built.source,
+            None if general is None else general._built.source,
+            weak_flags(self.types),
+            self.options.compiler,
+        )
 
     def export(self, directory: str | os.PathLike[str], name: str | None = None) -> list[Path]:
         """Write a package of C with a program that calls the kernel on .npy and .npz files.

@@ -3,7 +3,8 @@
 In: a file's path.  Out: `LoadedKernel`, called as the kernel was.
 Refuses: files that are damaged or something else (PO0633), of another version (PO0634), for another
 processor or system (PO0635); calls that do not fit, as kernels do.
-A file is one line with the format and the digest of the rest, one of JSON, and a shared library.
+A file is one line with the format and the digest of the rest, one of JSON, and a shared library:
+two where calls whose arrays end early have code of their own, unless its text is the same.
 Nothing is executed or unpickled but that library, where the digest is right.  The digest finds
 damage, not malice: to load a file is to run its code, as to import a module.
 """
@@ -15,7 +16,7 @@ import os
 import platform
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from polyopt.runtime.threads import thread_count, warn_forked
 from polyopt.runtime.toolchain import listed_features
 
 MAGIC = "polyopt-kernel"
-FORMAT = 1
+FORMAT = 2
 MOST_BYTES = 256 * 1024 * 1024
 MOST_FACTS = 16 * 1024 * 1024
 """Bytes of the line of JSON."""
@@ -42,7 +43,10 @@ _OTHERS = frozenset({"pni", "popcnt", "cx16", "lahf_lm", "abm", "f16c", "movbe",
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a file says of its library: how it is called, what it was built for."""
+    """What a file says of its libraries: how they are called, what they were built for.
+
+    `general`: how the code for any sizes is called, if there is any.
+    """
 
     source: Source
     weak: tuple[bool, ...]
@@ -50,12 +54,18 @@ class Facts:
     machine: str
     features: tuple[str, ...]
     polyopt: str
+    general: Source | None = None
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The code for usual sizes, and that for any."""
+        return (self.source,) if self.general is None else (self.source, self.general)
 
 
 class LoadedKernel:
     """A kernel from a file."""
 
-    def __init__(self, facts: Facts, loaded: Loaded) -> None:
+    def __init__(self, facts: Facts, loaded: tuple[Loaded, ...]) -> None:
         self._facts = facts
         self._loaded = loaded
         self.__name__ = facts.source.signature.name
@@ -63,17 +73,23 @@ class LoadedKernel:
     def __call__(self, *args: object, **kwargs: object) -> Any:  # noqa: ANN401
         """Run the kernel; raises what calls of the compiled kernel do."""
         values = _bound(self.signature, args, kwargs)
-        result = self._loaded.call(*values)
-        if result is not NotImplemented:
-            return result
-        if self._loaded.is_forked():
+        result = self._run(values)
+        if result is NotImplemented and self._loaded[0].is_forked():
             warn_forked()
-            self._loaded.set_threads(1)
-            result = self._loaded.call(*values)
+            for loaded in self._loaded:
+                loaded.set_threads(1)
+            result = self._run(values)
         if result is NotImplemented:
             check_call(self.signature, values, alone=True)
             raise InternalError("PO0901", "the library refused a call that fits")
         return result
+
+    def _run(self, values: tuple[object, ...]) -> Any:  # noqa: ANN401
+        for loaded in self._loaded:
+            result = loaded.call(*values)
+            if result is not NotImplemented:
+                return result
+        return NotImplemented
 
     @property
     def signature(self) -> Signature:
@@ -117,13 +133,17 @@ def load(path: str | os.PathLike[str], *, threads: int | None = None) -> LoadedK
         ) from None
     except OSError as error:
         raise UsageError("PO0633", f"`{name}` cannot be read: {error.strerror}") from None
-    facts, library = _parts(data, name)
-    _require_fit(facts, library, name)
-    return LoadedKernel(facts, _loaded(facts, library, thread_count(threads)))
+    facts, libraries = _parts(data, name)
+    _require_fit(facts, libraries, name)
+    count, pairs = thread_count(threads), zip(facts.sources, libraries, strict=True)
+    return LoadedKernel(
+        facts, tuple(_loaded(source, facts.weak, library, count) for source, library in pairs)
+    )
 
 
-def written(facts: Facts, library: bytes) -> bytes:
-    """Return the contents of a file."""
+def written(facts: Facts, libraries: Sequence[bytes]) -> bytes:
+    """Return the contents of a file; `libraries` are those of `facts.sources`."""
+    distinct = tuple(dict.fromkeys(libraries))
     record = {
         "source": to_json(facts.source),
         "weak": list(facts.weak),
@@ -131,9 +151,11 @@ def written(facts: Facts, library: bytes) -> bytes:
         "machine": facts.machine,
         "features": list(facts.features),
         "polyopt": facts.polyopt,
+        "general": None if facts.general is None else to_json(facts.general),
+        "bytes": len(distinct[0]),
     }
     text = json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    rest = text.encode() + b"\n" + library
+    rest = text.encode() + b"\n" + b"".join(distinct)
     return f"{MAGIC} {FORMAT} blake2b-256:{hex_digest(rest)}\n".encode() + rest
 
 
@@ -144,8 +166,8 @@ def instruction_sets(features: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f for f in features if f.startswith(_SETS) or f in _OTHERS)
 
 
-def _parts(data: bytes, name: str) -> tuple[Facts, bytes]:
-    """Return what a file says and its library; raises PO0633, PO0634."""
+def _parts(data: bytes, name: str) -> tuple[Facts, tuple[bytes, ...]]:
+    """Return what a file says and the library of each source; raises PO0633, PO0634."""
     head, _, rest = data.partition(b"\n")
     match head[:200].decode("ascii", "replace").split(" "):
         case [magic, version, digest] if magic == MAGIC and len(head) < 200:
@@ -164,7 +186,13 @@ def _parts(data: bytes, name: str) -> tuple[Facts, bytes]:
     if len(text) > MOST_FACTS:
         raise _damaged(name, "it says too much")
     try:
-        return _facts(json.loads(text)), library
+        record = json.loads(text)
+        facts, first = _facts(record), record["bytes"]
+        last = first == len(library) if facts.general is None else first <= len(library)
+        if type(first) is not int or first <= 0 or not last:
+            raise RecordError("a length is that of no library")
+        both = library[:first], library[first:] or library[:first]
+        return facts, both[: len(facts.sources)]
     except (ValueError, RecordError, RecursionError, TypeError, KeyError) as error:
         raise _damaged(
             name, f"what it says of itself is malformed ({type(error).__name__})"
@@ -178,11 +206,14 @@ def _facts(record: Mapping[str, Any]) -> Facts:
     are_texts = all(isinstance(text, str) for text in (*texts, *features))
     if not isinstance(source, Source) or not are_texts or not all(type(w) is bool for w in weak):
         raise RecordError("a field holds something else")
-    return Facts(source, tuple(weak), texts[0], texts[1], tuple(features), texts[2])
+    general = None if record["general"] is None else from_json(record["general"])
+    if not isinstance(general, Source | None):
+        raise RecordError("the code for any sizes is none")
+    return Facts(source, tuple(weak), texts[0], texts[1], tuple(features), texts[2], general)
 
 
-def _require_fit(facts: Facts, library: bytes, name: str) -> None:
-    """Check that the library is for this system and processor; raises PO0635, PO0633."""
+def _require_fit(facts: Facts, libraries: Sequence[bytes], name: str) -> None:
+    """Check that the libraries are for this system and processor; raises PO0635, PO0633."""
     here = platform.system(), platform.machine()
     if (facts.system, facts.machine) != here:
         raise UsageError(
@@ -198,18 +229,19 @@ def _require_fit(facts: Facts, library: bytes, name: str) -> None:
             hint="save it with POLYOPT_MACHINE=x86-64-v3, for all processors of that level",
         )
     try:
-        check_elf(library, ElfKind.LIBRARY)
+        for library in libraries:
+            check_elf(library, ElfKind.LIBRARY)
     except ValueError as error:
         raise _damaged(name, f"its library: {error}") from None
 
 
-def _loaded(facts: Facts, library: bytes, threads: int) -> Loaded:
+def _loaded(source: Source, weak: tuple[bool, ...], library: bytes, threads: int) -> Loaded:
     """Load a library from a private folder, which is gone once it is in memory."""
     folder = Path(tempfile.mkdtemp(prefix="polyopt-kernel-"))
     try:
         path = folder / "kernel.so"
         path.write_bytes(library)
-        return load_foreign(path, facts.source, facts.weak, threads)
+        return load_foreign(path, source, weak, threads)
     except OSError as error:
         raise ToolchainError("PO0503", f"the library cannot be loaded: {error}") from None
     finally:

@@ -23,10 +23,17 @@ from polyopt.runtime.toolchain import chosen_level, find_compiler, listed_featur
 
 
 def save_kernel(
-    path: str | os.PathLike[str], source: object, weak: tuple[bool, ...], compiler: str | None
+    path: str | os.PathLike[str],
+    source: object,
+    general: object,
+    weak: tuple[bool, ...],
+    compiler: str | None,
 ) -> None:
-    """Build the library of `source` for calls through ctypes and write the file at `path`."""
-    if not isinstance(source, Source):
+    """Build libraries for calls through ctypes and write the file at `path`.
+
+    `general` is the source for any sizes; None where `source` is.
+    """
+    if not isinstance(source, Source) or not isinstance(general, Source | None):
         raise UsageError(
             "PO0637",
             "kernels of devices cannot be saved: their libraries belong to the device's driver",
@@ -35,9 +42,11 @@ def save_kernel(
     level = chosen_level()
     features = instruction_sets(listed_features()) if level is None else tuple(level.features)
     facts = Facts(
-        source, weak, platform.system(), platform.machine(), tuple(sorted(features)), __version__
-    )
-    _write(Path(path), written(facts, _library(source, compiler)))
+        source, weak, platform.system(), platform.machine(), tuple(sorted(features)), __version__,
+        general,
+    )  # fmt: skip
+    made = {one.text: _library(one, compiler) for one in facts.sources}
+    _write(Path(path), written(facts, [made[one.text] for one in facts.sources]))
 
 
 def _library(source: Source, requested: str | None) -> bytes:

@@ -28,6 +28,9 @@ class Layout(Enum):
 LARGEST_SIZE = 2**48
 """No size is larger: calls check it, so that index arithmetic stays within 64 bits."""
 
+OUTSIDE = "PO0170"
+"""The code of checks that subscripts stay inside their arrays."""
+
 NO_AXIS = -1
 """For a dimension of length 1 that runs along no dimension of the owner."""
 

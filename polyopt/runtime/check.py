@@ -18,6 +18,7 @@ from polyopt.ir.integers import evaluate
 from polyopt.ir.showing import show
 from polyopt.ir.source import (
     LARGEST_SIZE,
+    OUTSIDE,
     ArrayArg,
     Check,
     Computed,
@@ -367,7 +368,7 @@ def _check_shapes(
 
 
 def _failed(signature: Signature, check: Check, sizes: Mapping[str, int]) -> ShapeError:
-    kind = OutsideError if check.code == "PO0170" else ShapeError
+    kind = OutsideError if check.code == OUTSIDE else ShapeError
     return kind(
         check.code,
         check.message,

@@ -129,7 +129,7 @@ def changed_facts(data: bytes, **values: object) -> bytes:
     _, _, rest = data.partition(b"\n")
     text, _, library = rest.partition(b"\n")
     rest = json.dumps({**json.loads(text), **values}).encode() + b"\n" + library
-    return f"polyopt-kernel 1 blake2b-256:{hex_digest(rest)}\n".encode() + rest
+    return f"polyopt-kernel 2 blake2b-256:{hex_digest(rest)}\n".encode() + rest
 
 
 @pytest.mark.parametrize(
@@ -141,6 +141,11 @@ def changed_facts(data: bytes, **values: object) -> bytes:
         ({"source": None}, "PO0633", "malformed"),
         ({"source": {"pickle": "cos\nsystem"}}, "PO0633", "malformed"),
         ({"weak": [1]}, "PO0633", "malformed"),
+        ({"general": 3}, "PO0633", "malformed"),
+        ({"bytes": "7"}, "PO0633", "malformed"),
+        ({"bytes": 0}, "PO0633", "malformed"),
+        ({"bytes": -7}, "PO0633", "malformed"),
+        ({"bytes": 5000}, "PO0633", ""),
         ({"features": 3}, "PO0633", "malformed"),
     ],
 )
@@ -153,7 +158,7 @@ def test_foreign_and_malformed_files_are_refused(saved, tmp_path, values, code, 
 def test_a_library_that_is_none_is_refused(saved, tmp_path):
     _, _, rest = saved.read_bytes().partition(b"\n")
     rest = rest.partition(b"\n")[0] + b"\n#!/bin/sh\ntouch /tmp/owned\n"
-    data = f"polyopt-kernel 1 blake2b-256:{hex_digest(rest)}\n".encode() + rest
+    data = f"polyopt-kernel 2 blake2b-256:{hex_digest(rest)}\n".encode() + rest
     assert refusal(tmp_path / "heat.po", data).code == "PO0633"
 
 
@@ -191,6 +196,36 @@ def test_faults_are_raised(tmp_path):
     assert loaded(x, at).tolist() == [0.0, 3.0]
     with pytest.raises(IndexError):
         loaded(x, np.array([0, 4]))
+
+
+def pairs(p, m, out):
+    for i in range(p.shape[0]):
+        out[i] = p[i, 0]
+        if m[i]:
+            out[i] += p[i, 2]
+
+
+@pytest.mark.parametrize(("function", "libraries"), [(pairs, 2), (heat, 1), (scaled, 1)])
+def test_arrays_that_end_early_have_code_in_the_file(tmp_path, function, libraries):
+    """One library serves both where the text is the same: loops that do not run read nothing."""
+    path = tmp_path / "kernel.po"
+    types = {pairs: (po.f64[":,:"], po.bool_[":"], po.f64[":"]), heat: (po.f64[":,:"], po.f64)}
+    po.kernel(function).compile(*types.get(function, (po.f64[":"], po.f64))).save(path)
+    text, library = path.read_bytes().split(b"\n", 2)[1:]
+    assert (len(library) > json.loads(text)["bytes"]) == (libraries == 2)
+
+
+def test_a_saved_kernel_takes_arrays_that_end_early(tmp_path):
+    path = tmp_path / "pairs.po"
+    po.kernel(pairs).compile(po.f64[":,:"], po.bool_[":"], po.f64[":"]).save(path)
+    loaded = po.load(path)
+    for columns, mask in [(3, 1), (2, 0), (1, 0), (3, 0)]:
+        out = np.zeros(4)
+        loaded(np.ones((4, columns)), np.full(4, mask, bool), out)
+        assert out.tolist() == [1.0 + mask] * 4
+    for columns, mask in [(2, 1), (0, 0)]:
+        with pytest.raises(IndexError):
+            loaded(np.ones((4, columns)), np.full(4, mask, bool), np.zeros(4))
 
 
 def test_a_file_that_cannot_be_written_is_refused(tmp_path):

@@ -23,9 +23,8 @@ from polyopt.ir.expr import Compare, CompareOp, Expr, Iter, Load, rewrite
 from polyopt.ir.isl_ast import condition_expr
 from polyopt.ir.names import iterators, params_of, reads
 from polyopt.ir.program import Require
-from polyopt.ir.source import Check, Fault
+from polyopt.ir.source import OUTSIDE, Check, Fault
 
-OUTSIDE = "PO0170"
 NEVER_INSIDE = "no array is large enough: end the loop sooner, or start it later"
 
 
