@@ -247,11 +247,14 @@ class CompiledKernel:
 
         Returns the files.  Compiles no C.  Raises `UsageError`: PO0640 to PO0643, PO0614.
         """
+        from polyopt.exporting.any_sizes import for_any_sizes
         from polyopt.exporting.files import write_files
         from polyopt.exporting.kernels import exported, program_name
 
         program = self.stages.written or self.stages.program
-        made = exported(name or program_name(self.signature), [(program, self.stages)])
+        general = for_any_sizes(self.py_func, self.types, program, self.options)
+        name = name or program_name(self.signature)
+        made = exported(name, [(program, self.stages)], general)
         return write_files(Path(directory), dict(made.files))
 
     def save_schedule(self, path: str | os.PathLike[str]) -> None:

@@ -78,7 +78,10 @@ LAYERS: dict[str, set[str]] = {
     },
     "loading": {"errors", "files", "ir", "runtime"},
     "saving": {"", "errors", "files", "ir", "loading", "runtime"},
-    "exporting": {"", "artefact", "emit", "errors", "files", "ir", "pipeline", "schedulefile"},
+    "exporting": {
+        "", "artefact", "emit", "errors", "files", "frontend", "ir", "pipeline", "schedulefile",
+        "targets",
+    },
     "compiled": {
         "exporting", "saving",
         *_COMPILER, "capture", "numerics", "bounding", "schedulefile", "frontend", "runtime",

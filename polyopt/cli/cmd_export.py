@@ -23,8 +23,9 @@ from polyopt.cli.prepare import (
     sizes_option,
     types_option,
 )
+from polyopt.exporting.any_sizes import for_any_sizes
 from polyopt.exporting.files import write_files
-from polyopt.exporting.kernels import exported, program_name
+from polyopt.exporting.kernels import Kernel, exported, program_name
 
 
 @click.command("export")
@@ -50,14 +51,17 @@ def command(
     """
     if len(targets) > 1 and (types is not None or is_scheduled()):
         raise click.UsageError("--types and --schedule are for one function, not for several")
-    kernels = []
+    kernels: list[Kernel] = []
+    general: dict[str, Kernel] = {}
     for target in targets:
         prepared = prepare(target, types, parse_sizes(sizes))
         options = make_options(prepared.target.kernel)
         compilation = compile_prepared(prepared, options)
-        kernels.append((compilation.written or prepared.program, compilation))
+        program = compilation.written or prepared.program
+        kernels.append((program, compilation))
+        general |= for_any_sizes(prepared.target.func, prepared.types, program, options)
     name = name or program_name(kernels[0][0].signature)
-    made = exported(name, kernels)
+    made = exported(name, kernels, general)
     written = write_files(Path(output), dict(made.files))
     talk(f"builds the program `{name}`, in {output}: {made.command}")
     if as_json:

@@ -15,11 +15,18 @@ from typing import TYPE_CHECKING
 
 from polyopt import __version__
 from polyopt.artefact import SUFFIX, artefact_text, digest_of, text_for_readers
-from polyopt.dataclass import dataclass
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.frame import ENTRY_PREFIX
 from polyopt.errors import UsageError
 from polyopt.exporting.cuda import cuda_source
-from polyopt.exporting.program import RUNNER, described, main_text, result_prefixes, runner_files
+from polyopt.exporting.program import (
+    RUNNER,
+    General,
+    described,
+    main_text,
+    result_prefixes,
+    runner_files,
+)
 from polyopt.ir.host import Emitted
 from polyopt.ir.program import Program
 from polyopt.ir.record import RecordError
@@ -87,9 +94,19 @@ class Exported:
     command: str
 
 
-def exported(name: str, kernels: Sequence[tuple[Program, Compilation]]) -> Exported:
-    """Return the package `name` of some kernels and the program that calls them in order."""
+Kernel = tuple[Program, "Compilation"]
+"""A program as it was written, and its compilation."""
+
+
+def exported(
+    name: str, kernels: Sequence[Kernel], general: Mapping[str, Kernel] | None = None
+) -> Exported:
+    """Return the package `name` of some kernels and the program that calls them in order.
+
+    `general`: code for any sizes, by the name of the kernel that refuses some.
+    """
     made: dict[str, KernelFiles] = {}
+    others: dict[str, General] = {}
     for program, compilation in kernels:
         signature = compilation.source.signature
         if signature.name in made:
@@ -99,7 +116,14 @@ def exported(name: str, kernels: Sequence[tuple[Program, Compilation]]) -> Expor
                 hint="rename one of the functions: files and entries are called as they are",
             )
         made[signature.name] = _called(signature.name, program, compilation)
-    sources = {stem: one.source for stem, one in made.items() if isinstance(one.source, Source)}
+    for stem, kernel in (general or {}).items():
+        other = kernel_files(kernel[0].name, *kernel)
+        if isinstance(other.source, Source):
+            others[stem] = _beside(stem, made[stem].source, other.source)
+            made |= {kernel[0].name: other} if others[stem].stem != stem else {}
+    every = {stem: one.source for stem, one in made.items() if isinstance(one.source, Source)}
+    beside = {one.stem: stem for stem, one in others.items() if one.stem != stem}
+    sources = {stem: source for stem, source in every.items() if stem not in beside}
     if len({source.language for source in sources.values()}) > 1:
         raise UsageError(
             "PO0640",
@@ -109,9 +133,21 @@ def exported(name: str, kernels: Sequence[tuple[Program, Compilation]]) -> Expor
     _require_names(name, sources)
     about = f"Kernels that polyopt {__version__} compiled: {', '.join(sources)}."
     files = {file: text for one in made.values() for file, text in one.files.items()}
-    files |= {f"{name}_main.c": main_text(name, sources, about), **runner_files()}
-    more = package_files(sources, name, name, files, has_program=True)
-    return Exported({**files, **more}, command_line(sources, name))
+    files |= {f"{name}_main.c": main_text(name, sources, about, others), **runner_files()}
+    prefixes = result_prefixes(sources)
+    prefixes |= {stem: prefixes[usual] for stem, usual in beside.items()}
+    more = package_files(every, name, name, files, prefixes)
+    return Exported({**files, **more}, command_line(every, name))
+
+
+def _beside(stem: str, usual: Emitted, general: Source) -> General:
+    """Return code for any sizes; where only the sizes that it takes differ, the usual one's."""
+    assert isinstance(usual, Source)
+    name = general.signature.name
+    is_same = general.text.replace(name, stem).split() == usual.text.split()  # lines are wrapped
+    if is_same and general.params == usual.params:
+        return General(stem, replace(general, entry=usual.entry))
+    return General(name, general)
 
 
 def package_name(source: Source) -> str:
@@ -154,23 +190,25 @@ def package_files(
     name: str,
     stem: str,
     files: Mapping[str, str],
-    *,
-    has_program: bool = False,
+    prefixes: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Return further files of the package `name` whose files so far are `files`.
 
-    `kernels` are by the stem of their files, `stem` is that of the package's own; `has_program`:
-    the package has a program that calls its kernels.
+    `kernels` are by the stem of their files, `stem` is that of the package's own; `prefixes`: the
+    names of their results in the program that calls them, if the package has one.
     """
     openmp = any(source.openmp for source in kernels.values())
     sources = kernel_sources(kernels)
-    program = program_sources(stem) if has_program else ()
+    program = program_sources(stem) if prefixes is not None else ()
     headers = [f"{one}.h" for one in kernels]
     made = {"CMakeLists.txt": _cuda_project(name, [*sources, *program])}
     if not _is_cuda(kernels):
         made = _c_files(name, sources, headers, program, openmp=openmp)
     manifest = f"{stem}.manifest.json"
-    return {**made, manifest: _manifest(kernels, name, {**files, **made})}
+    return {
+        **made,
+        manifest: _manifest(kernels, prefixes or result_prefixes(kernels), name, {**files, **made}),
+    }
 
 
 def _is_cuda(kernels: Mapping[str, Source]) -> bool:
@@ -317,10 +355,11 @@ install(EXPORT {name} NAMESPACE {name}:: FILE {name}Config.cmake
 {runs if program else ""}"""
 
 
-def _manifest(kernels: Mapping[str, Source], name: str, files: Mapping[str, str]) -> str:
+def _manifest(
+    kernels: Mapping[str, Source], prefixes: Mapping[str, str], name: str, files: Mapping[str, str]
+) -> str:
     """Return what the package is, for programs: kernels, flags, digests of its files."""
     digests = {file: digest_of(text) for file, text in sorted(files.items())}
-    prefixes = result_prefixes(kernels)
     record = {
         "format": FORMAT,
         "name": name,

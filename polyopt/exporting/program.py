@@ -46,8 +46,13 @@ def runner_files() -> dict[str, str]:
     return {name: (NATIVE / name).read_text(encoding="utf-8") for name in ("po_run.h", *RUNNER)}
 
 
-def main_text(name: str, kernels: Mapping[str, Source], about: str) -> str:
-    """Return the text of the program `name` that calls `kernels`, by stem of their files."""
+def main_text(
+    name: str, kernels: Mapping[str, Source], about: str, general: Mapping[str, General]
+) -> str:
+    """Return the text of the program `name` that calls `kernels`, by stem of their files.
+
+    `general`, by the same stems, run calls whose arrays end before loops that do not reach so far.
+    """
     prefixes = result_prefixes(kernels)
     for source in kernels.values():
         _require_alone(source)
@@ -55,11 +60,17 @@ def main_text(name: str, kernels: Mapping[str, Source], about: str) -> str:
         comment([f"{plain(name)}: runs kernels on arrays of files.", *OWNER]),
         "",
         *(f'#include "{stem}.h"' for stem in kernels),
+        *(f'#include "{one.stem}.h"' for one in general.values() if one.stem not in kernels),
         '#include "po_run.h"',
         "",
     ]
     for number, (stem, source) in enumerate(kernels.items()):
-        parts += [*_kernel(source, number, prefixes[stem]), ""]
+        shown, other = _Shown(source.signature.name, prefixes[stem]), "NULL"
+        if stem in general:
+            label, other = f"{number}_any", f"&any_{number}"
+            parts += [*_kernel(general[stem].source, label, shown, "NULL"), ""]
+            parts += [f"static const po_kernel any_{number} = KERNEL_{label};", ""]
+        parts += [*_kernel(source, str(number), shown, other), ""]
     rows = ", ".join(f"KERNEL_{number}" for number in range(len(kernels)))
     parts += [
         f"static const po_kernel kernels[] = {{ {rows} }};",
@@ -72,6 +83,14 @@ def main_text(name: str, kernels: Mapping[str, Source], about: str) -> str:
         "}",
     ]
     return wrapped("\n".join(parts)) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class General:
+    """Code for any sizes; `stem` is that of its files, or of a kernel whose text is the same."""
+
+    stem: str
+    source: Source
 
 
 def result_prefixes(kernels: Mapping[str, Source]) -> dict[str, str]:
@@ -119,6 +138,14 @@ def _require_alone(source: Source) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class _Shown:
+    """What people see: the name of a kernel, and of its result."""
+
+    name: str
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Names:
     """C texts: of arguments by position, of sizes and symbols by name; cells of extents."""
 
@@ -127,7 +154,7 @@ class _Names:
     symbols: Mapping[str, str]
 
 
-def _kernel(source: Source, number: int, prefix: str) -> Iterator[str]:
+def _kernel(source: Source, label: str, shown: _Shown, other: str) -> Iterator[str]:
     signature = source.signature
     given = [a for a in signature.arguments if isinstance(a, ArrayArg | ScalarArg)]
     every = (*signature.sizes, *signature.computed)
@@ -137,11 +164,11 @@ def _kernel(source: Source, number: int, prefix: str) -> Iterator[str]:
     sizes = {size.param: f"n{k}" for k, size in enumerate(every)}
     names = _Names({**arrays, **outputs}, sizes, symbols)
     yield f"/* {plain(signature.name)} */"
-    yield from _judge(signature, names, number)
+    yield from _judge(signature, names, label)
     yield ""
-    yield from _enter(source, names, number)
+    yield from _enter(source, names, label)
     yield ""
-    yield from _tables(signature, names, number, prefix)
+    yield from _tables(signature, names, label, shown, other)
 
 
 def _number(argument: ScalarArg, place: int) -> str:
@@ -149,9 +176,9 @@ def _number(argument: ScalarArg, place: int) -> str:
     return f"s[{place}].{'u' if is_unsigned else 'i' if argument.dtype.is_integer else 're'}"
 
 
-def _judge(signature: Signature, names: _Names, number: int) -> Iterator[str]:
+def _judge(signature: Signature, names: _Names, label: str) -> Iterator[str]:
     meanings = size_meanings(signature)
-    yield f"static int judge_{number}(po_array *const *a, const po_number *s, int64_t *n,"
+    yield f"static int judge_{label}(po_array *const *a, const po_number *s, int64_t *n,"
     yield "                   int64_t *e)"
     yield "{"
     yield "    (void)a; (void)s; (void)n; (void)e;"
@@ -245,9 +272,9 @@ def _where(expr: Expr, known: Mapping[str, str], meanings: Mapping[str, str]) ->
         yield f"        po_where({c_string(name)}, {known[name]}, {c_string(meaning)});"
 
 
-def _enter(source: Source, names: _Names, number: int) -> Iterator[str]:
+def _enter(source: Source, names: _Names, label: str) -> Iterator[str]:
     values = ", ".join(_pass(param, names) for param in source.params)
-    yield f"static int enter_{number}(po_array *const *a, const po_number *s, const int64_t *n)"
+    yield f"static int enter_{label}(po_array *const *a, const po_number *s, const int64_t *n)"
     yield "{"
     yield "    (void)a; (void)s; (void)n;"
     yield f"    return {source.entry}({values});"
@@ -280,28 +307,30 @@ def _pass_number(dtype: DType, value: str) -> str:
     return f"({plain_value(dtype)}){value}"
 
 
-def _tables(signature: Signature, names: _Names, number: int, prefix: str) -> Iterator[str]:
+def _tables(
+    signature: Signature, names: _Names, label: str, shown: _Shown, other: str
+) -> Iterator[str]:
     """Yield the tables that `po_run.c` goes through."""
     rows = {
         ("po_argument", "argument"): _argument_rows(signature),
         ("po_output", "output"): _output_rows(signature),
-        ("po_result", "result"): _result_rows(signature, names, prefix),
+        ("po_result", "result"): _result_rows(signature, names, shown.prefix),
         ("char *const", "fault"): [c_string(fault.message) for fault in signature.faults],
     }
     counts = {}
     for (ctype, name), values in rows.items():
         counts[name] = len(values)
         if values:
-            yield f"static const {ctype} {name}_{number}[] = {{"
+            yield f"static const {ctype} {name}_{label}[] = {{"
             yield from (f"    {value}," for value in values)
             yield "};"
     extents = sum(len(output.shape) for output in signature.outputs)
-    tables = ", ".join(f"{name}_{number}" if counts[name] else "NULL" for name in counts)
+    tables = ", ".join(f"{name}_{label}" if counts[name] else "NULL" for name in counts)
     yield (
-        f"#define KERNEL_{number} {{ {c_string(signature.name)}, "
+        f"#define KERNEL_{label} {{ {c_string(shown.name)}, "
         f"{', '.join(map(str, counts.values()))}, {len(names.sizes)}, {extents}, \\"
     )
-    yield f"    {tables}, judge_{number}, enter_{number} }}"
+    yield f"    {tables}, judge_{label}, enter_{label}, {other} }}"
 
 
 def type_code(dtype: DType) -> str:

@@ -66,6 +66,15 @@ def doubled(A: po.f64["N,M"]):
 
 def norm(doubled: po.f64["N,M"]):
     return np.sqrt(np.sum(doubled * doubled))
+
+
+def paired(p: po.f64["N,M"], m: po.bool_["N"]):
+    out = np.zeros(p.shape[0])
+    for i in range(p.shape[0]):
+        out[i] = p[i, 0]
+        if m[i]:
+            out[i] += p[i, 2]
+    return out
 """
 FLAGS = (
     *("-std=c11", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", "-fwrapv", "-march=native"),
@@ -212,6 +221,31 @@ def test_numbers_of_the_command_line(program, folder):
     assert "where k = 6, the integer `k`" in message
     assert "where N = 5, the extent of dimension 0 of `x`" in message
     assert "`k` goes to 2**48" in one.refusal("x=x.npy", f"k={2**48 + 1}")
+
+
+@pytest.mark.parametrize(("columns", "mask"), [(3, 1), (3, 0), (2, 0), (1, 0)])
+def test_arrays_that_end_early(program, columns, mask):
+    made = program("paired").results(p=np.ones((4, columns)), m=np.full(4, mask, bool))
+    assert made["result"].tolist() == [1.0 + mask] * 4
+
+
+def test_arrays_that_end_too_early(program):
+    one = program("paired")
+    np.savez(one.folder / "bad.npz", p=np.ones((4, 2)), m=np.ones(4, bool))
+    done = one("bad.npz")
+    assert done.returncode == 1
+    assert "`2` is out of bounds of `p`" in done.stderr
+    assert done.stderr.count("error") == 1
+
+
+def test_code_for_any_sizes_has_files_where_its_text_differs(program):
+    names = ["paired", "smooth"]
+    assert [f"{name}_any_sizes.c" in program(name).files for name in names] == [True, False]
+    manifest = json.loads((program("paired").folder / "paired.manifest.json").read_text())
+    assert [k["entry"] for k in manifest["kernels"]] == [
+        "polyopt_paired", "polyopt_paired_any_sizes",
+    ]  # fmt: skip
+    assert all(kernel["results"][0]["name"] == "result" for kernel in manifest["kernels"])
 
 
 def test_several_kernels_in_one_program(program):

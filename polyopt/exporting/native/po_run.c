@@ -29,6 +29,7 @@ typedef struct {
 } run;
 
 static const char *own_name = "program";
+static int is_quiet;    /* while a call is judged that another kernel may run */
 
 static int no_memory(void)
 {
@@ -41,6 +42,8 @@ static int no_memory(void)
 int po_error(const char *format, ...)
 {
     va_list rest;
+    if (is_quiet)
+        return 0;
     va_start(rest, format);
     fprintf(stderr, "%s: error: ", own_name);
     vfprintf(stderr, format, rest);
@@ -75,6 +78,8 @@ static const char *number_text(wide value, char text[32])
 void po_where(const char *name, wide value, const char *meaning)
 {
     char text[32];
+    if (is_quiet)
+        return;
     fprintf(stderr, "  where %s = %s, %s\n", name, number_text(value, text), meaning);
 }
 
@@ -517,7 +522,7 @@ static int call(run *all, const po_kernel *kernel)
     po_array **array = calloc(count, sizeof *array), *made = calloc(count, sizeof *made);
     po_number *number = calloc(count, sizeof *number);
     int64_t *sizes = calloc((size_t)(kernel->sizes + kernel->extents) + 1, sizeof *sizes);
-    int code = PO_NO_MEMORY;
+    int code = PO_NO_MEMORY, is_other = 0;
     if (array == NULL || made == NULL || number == NULL || sizes == NULL)
         no_memory();
     else {
@@ -525,8 +530,11 @@ static int call(run *all, const po_kernel *kernel)
         for (int k = 0; k < kernel->outputs; k++)
             array[kernel->arguments + k] = &made[k];
         code = bind(all, kernel, array, number);
+        is_quiet = kernel->any_sizes != NULL;
         if (code == PO_DONE && !kernel->judge(array, number, sizes, extents))
             code = PO_BAD_INPUT;
+        is_other = is_quiet && code == PO_BAD_INPUT;
+        is_quiet = 0;
         if (code == PO_DONE)
             code = make_outputs(kernel, made, extents);
         if (code == PO_DONE)
@@ -544,7 +552,7 @@ static int call(run *all, const po_kernel *kernel)
     free(made);
     free(number);
     free(sizes);
-    return code;
+    return is_other ? call(all, kernel->any_sizes) : code;
 }
 
 /* --- the command line -------------------------------------------------------------------------- */

@@ -54,7 +54,7 @@ typedef struct {
     int number;     /* of an argument or an output */
 } po_result;
 
-typedef struct {
+typedef struct po_kernel {
     const char *name;
     int arguments, outputs, results, faults, sizes, extents;
     const po_argument *argument;
@@ -64,6 +64,7 @@ typedef struct {
     /* Find sizes `n` and extents `e`; 0, and the reason is printed, where the call does not fit. */
     int (*judge)(po_array *const *a, const po_number *s, int64_t *n, int64_t *e);
     int (*enter)(po_array *const *a, const po_number *s, const int64_t *n);
+    const struct po_kernel *any_sizes;  /* what runs calls that do not fit, or NULL */
 } po_kernel;
 
 typedef struct {
