@@ -30,6 +30,7 @@ from polyopt.frontend.syntax.annotations import (
     fitting,
     require,
 )
+from polyopt.ir.arranging import replaced
 from polyopt.ir.showing import show
 from polyopt.ir.source import ArrayArg, ConstArg, Layout, ScalarArg, Signature
 from polyopt.ir.types import DType
@@ -129,9 +130,7 @@ def restore(result: Any, plain: tuple[object, ...], given: tuple[object, ...]) -
     owners = {id(p): g for p, g in zip(plain, given, strict=True) if p is not g}
     if not owners:
         return result
-    if isinstance(result, tuple | list):
-        return type(result)(restore(part, plain, given) for part in result)
-    return owners.get(id(result), result)
+    return replaced(result, lambda part: owners.get(id(part), part))
 
 
 def exact_values(

@@ -17,10 +17,11 @@ from polyopt.distribution.mesh import Mesh
 from polyopt.distribution.ownership import Cut, ends_of, indices_of
 from polyopt.distribution.transport import Transport
 from polyopt.errors import InternalError, UsageError
+from polyopt.ir.arranging import flat
 from polyopt.ir.array import Array, Role
 from polyopt.ir.integers import evaluate
 from polyopt.ir.program import Program
-from polyopt.ir.source import ArrayArg, Result, ResultKind, arranged, flat
+from polyopt.ir.source import ArrayArg, Result, ResultKind
 from polyopt.never import assert_never
 
 
@@ -137,7 +138,7 @@ def results(call: Call, arrays: Arrays) -> Any:  # noqa: ANN401
     found = tuple(
         _result(call, result, declared, arrays) for result in call.program.signature.results
     )
-    return arranged(call.program.signature.nesting, found)
+    return call.program.signature.returned(found)
 
 
 def distributed_results(call: Call, result: Any) -> Any:  # noqa: ANN401
@@ -154,7 +155,7 @@ def distributed_results(call: Call, result: Any) -> Any:  # noqa: ANN401
             found.append(DistributedArray(value, value.shape, cuts[0].axis, call.transport))
         else:
             found.append(value)
-    return arranged(nesting, found)
+    return call.program.signature.returned(found)
 
 
 def _result(call: Call, result: Result, declared: dict[str, Array], arrays: Arrays) -> object:

@@ -35,7 +35,6 @@ from polyopt.ir.source import (
     ScalarArg,
     Signature,
     SizeOf,
-    arranged,
 )
 from polyopt.ir.storage import storage
 from polyopt.ir.views import without_views
@@ -260,7 +259,7 @@ def run_program(program: Program, args: Sequence[object], execute: Execute | Non
             kept = (slice(None),) * output.axis + (slice(length),)
             arrays[output.array] = arrays[output.array][kept].copy()
     results = (_result(signature, r.kind, r.array, arrays, args) for r in signature.results)
-    return arranged(signature.nesting, results)
+    return signature.returned(results)
 
 
 def _in_rows(given: npt.NDArray[Any], array: Array, params: dict[str, int]) -> npt.NDArray[Any]:

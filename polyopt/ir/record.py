@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import islpy as isl
 
+from polyopt.ir.arranging import is_nesting
 from polyopt.ir.budget import query
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Program
@@ -36,7 +37,7 @@ from polyopt.ir.record_types import (
     layout_of,
 )
 from polyopt.ir.scop import Scop, Statement
-from polyopt.ir.source import Operand, Signature, Source, is_nesting
+from polyopt.ir.source import Operand, Signature, Source
 from polyopt.never import assert_never
 
 __all__ = ["VERSION", "RecordError", "decode", "encode"]

@@ -111,6 +111,7 @@ _TEXTS = {
     "Check": {"code", "message", "hint"}, "Fault": {"code", "message", "hint"},
     "LibraryCall": {"function"}, "For": {"label"}, "Repeat": {"label"},
     "LoopFunction": {"trace"}, "Opaque": {"kind", "text"}, "Signature": {"nesting"},
+    "Made": {"kind", "names"},
 }  # fmt: skip
 """The texts that are for people, or have a form of their own; every other text is a name."""
 

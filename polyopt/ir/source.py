@@ -6,12 +6,13 @@ runtime needs nothing else.  Sizes and checks are `Expr` over `Param`; `evaluate
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from enum import Enum, unique
 from typing import TypeAlias
 
 from polyopt.dataclass import dataclass, field
 from polyopt.errors import Loc
+from polyopt.ir.arranging import Made, arranged, remade
 from polyopt.ir.expr import Expr
 from polyopt.ir.types import DType
 
@@ -251,10 +252,11 @@ class Signature:
     """How a kernel is called.
 
     `arguments` in the order of the user's function.  `nesting` tells how `results` are arranged
-    (see `arranged`): `.` for `return x`, `(.)` for `return x,`, `N` for no result.  `faults`
-    and `library` are what the kernel can run into and calls; `computed` are sizes made of `sizes`
-    and `starts`.  `limits` are checks as well, over sizes and integer arguments, which need not be
-    affine: what they ask for keeps arithmetic within 64 bits and tells nothing of sizes.
+    (`polyopt.ir.arranging`): `.` for `return x`, `(.)` for `return x,`, `N` for no result; `made`
+    which of its tuples stand for dicts and objects.  `faults` and `library` are what the kernel can
+    run into and calls; `computed` are sizes made of `sizes` and `starts`.  `limits` are checks as
+    well, over sizes and integer arguments, which need not be affine: what they ask for keeps
+    arithmetic within 64 bits and tells nothing of sizes.
     """
 
     name: str
@@ -269,6 +271,12 @@ class Signature:
     computed: tuple[Computed, ...] = ()
     starts: tuple[StartOf, ...] = ()
     limits: tuple[Check, ...] = ()
+    made: tuple[Made, ...] = ()
+
+    def returned(self, values: Iterable[object]) -> object:
+        """Return the results of a call, which are in order, as the function returns them."""
+        found = arranged(self.nesting, values)
+        return remade(self.nesting, self.made)(found) if self.made else found
 
     @property
     def returns_tuple(self) -> bool:
@@ -399,68 +407,3 @@ class DeviceSource:
     def launches(self, kernel: str) -> tuple[KernelEntry, ...]:
         """Return the entries that together are a kernel of the loop AST, in order."""
         return tuple(entry for entry in self.entries if entry.kernel == kernel)
-
-
-# -- how results are arranged -------------------------------------------------------------------
-# A nesting is a text: `.` is the next result, `N` is None, `(...)` a tuple, `[...]` a list.
-
-_END = object()
-
-
-def arranged(nesting: str, values: Iterable[object]) -> object:
-    """Return the values, which are in order, as `nesting` arranges them."""
-    return _next(iter(nesting), iter(values))
-
-
-def is_nesting(text: str, count: int) -> bool:
-    """Tell whether a text arranges so many results."""
-    opened: list[str] = []
-    for place, kind in enumerate(text):
-        if place and not opened:
-            return False
-        if kind in "([":
-            opened.append(kind)
-        elif kind in ")]":
-            if not opened or opened.pop() + kind not in ("()", "[]"):
-                return False
-        elif kind not in ".N":
-            return False
-    return bool(text) and not opened and text.count(".") == count
-
-
-def _next(kinds: Iterator[str], values: Iterator[object]) -> object:
-    """Return the next part; raises StopIteration where a tuple or list ends."""
-    kind = next(kinds)
-    if kind == ".":
-        return next(values)
-    if kind == "N":
-        return None
-    if kind in ")]":
-        raise StopIteration
-    items: list[object] = []
-    while True:
-        try:
-            items.append(_next(kinds, values))
-        except StopIteration:
-            return tuple(items) if kind == "(" else items
-
-
-def flat(nesting: str, value: object) -> tuple[object, ...]:
-    """Return the results in `value`, in order; raises ValueError if they are arranged otherwise."""
-    found: list[object] = []
-    waiting: list[Iterator[object]] = [iter((value,))]
-    for kind in nesting:
-        part = next(waiting[-1], _END)
-        if (part is _END) is not (kind in ")]"):
-            raise ValueError(nesting)
-        if kind in ")]":
-            waiting.pop()
-        elif kind in "([":
-            if not isinstance(part, tuple if kind == "(" else list):
-                raise ValueError(nesting)
-            waiting.append(iter(part))
-        elif kind == ".":
-            found.append(part)
-        elif part is not None:
-            raise ValueError(nesting)
-    return tuple(found)

@@ -166,6 +166,7 @@ def _signature(signature: Signature, extended: Extended) -> Signature:
         outputs=tuple(outputs),
         results=results,
         nesting=f"({'.' * len(results)})",
+        made=(),
     )
 
 

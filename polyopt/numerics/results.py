@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from polyopt.ir.arranging import flat
 from polyopt.ir.program import Program
-from polyopt.ir.source import ArrayArg, flat
+from polyopt.ir.source import ArrayArg
 
 
 def named_results(program: Program, arguments: Sequence[Any], returned: object) -> dict[str, Any]:

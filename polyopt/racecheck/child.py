@@ -17,7 +17,8 @@ import numpy as np
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import PolyoptError
-from polyopt.ir.source import ArrayArg, CParamKind, Source, flat
+from polyopt.ir.arranging import flat
+from polyopt.ir.source import ArrayArg, CParamKind, Source
 from polyopt.racecheck.packing import pack, save_memory, unpack
 from polyopt.runtime.check import Bound
 from polyopt.runtime.foreign import ForeignKernel

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import polyopt
 from polyopt.dataclass import dataclass
-from polyopt.ir.source import Source, arranged
+from polyopt.ir.source import Source
 from polyopt.racecheck.library import require_gcc
 from polyopt.racecheck.packing import pack, unpack
 from polyopt.runtime.check import check_call
@@ -159,7 +159,7 @@ def read_result(work: Path) -> Result:
     parts, _ = unpack(result["returned"], work / "returned")
     return Result(
         after,
-        None if result["error"] else arranged(source.signature.nesting, parts),
+        None if result["error"] else source.signature.returned(parts),
         None if result["error"] is None else tuple(result["error"]),
         result["conflicts"],
         result["totals"],

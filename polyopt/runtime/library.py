@@ -17,6 +17,7 @@ import numpy as np
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import ToolchainError
+from polyopt.ir.arranging import remade
 from polyopt.ir.source import ConstArg, Signature, Source
 from polyopt.ir.types import DType
 from polyopt.runtime.caller import TABLE
@@ -93,10 +94,22 @@ def load_extension(
         support.library,
         support.trim,
     )
-    return Loaded(
-        kernel.call, kernel.dispatch, kernel.call_apart, kernel.is_forked, kernel.set_threads,
-        kernel.watch,
-    )  # fmt: skip
+    calls = kernel.call, kernel.dispatch, kernel.call_apart
+    call, dispatch, call_apart = (_remaking(one, signature) for one in calls)
+    return Loaded(call, dispatch, call_apart, kernel.is_forked, kernel.set_threads, kernel.watch)
+
+
+def _remaking(call: Callable[..., Any], signature: Signature) -> Callable[..., Any]:
+    """Return `call` with what it returns changed from tuples to dicts and objects."""
+    if not signature.made:
+        return call
+    change = remade(signature.nesting, signature.made)
+
+    def remaking(*args: object) -> Any:  # noqa: ANN401
+        result = call(*args)
+        return result if result is NotImplemented else change(result)
+
+    return remaking
 
 
 def has_no_buffers(source: Source) -> bool:

@@ -25,6 +25,7 @@ from polyopt.ir.annotations import (
     SimdLength,
     Streams,
 )
+from polyopt.ir.arranging import Made
 from polyopt.ir.array import Array, Role, Turn
 from polyopt.ir.expr import (
     Binary,
@@ -95,7 +96,7 @@ _RECORDS: dict[str, type] = {
     cls.__name__: cls
     for cls in (
         Loc, ArrayArg, ScalarArg, ConstArg, SizeOf, IntegerOf, OutputArray, Result, Check,
-        Computed, Signature, CParam, Source,
+        Computed, Signature, CParam, Source, Made,
         Fault, Subscripts, LibraryCall, Operand, Part, Start, StartOf,
         Const, Iter, Param, Symbol, Load, Unary, Binary, Compare, Call, Select, Cast,
         DeviceProgram, DeviceSource, KernelEntry, KernelParam, Array, Turn,

@@ -21,7 +21,6 @@ from polyopt.ir.source import (
     ResultKind,
     Signature,
     Subscripts,
-    arranged,
 )
 from polyopt.ir.types import DType
 from polyopt.never import assert_never
@@ -45,7 +44,7 @@ def results_of(
 ) -> object:
     """Return the results of a call with `values`: arrays, numbers, the caller's own arrays."""
     results = tuple(_result(signature, result, arrays, values) for result in signature.results)
-    return arranged(signature.nesting, results)
+    return signature.returned(results)
 
 
 def _result(

@@ -27,13 +27,14 @@ from polyopt.frontend.syntax.annotations import (
     SizeCondition,
     by_position,
 )
+from polyopt.ir.arranging import flat
 from polyopt.ir.clock import now
 from polyopt.ir.interp import run_program, run_scop
 from polyopt.ir.program import Program, Repeat, all_parts
 from polyopt.ir.run_parts import run_parts
 from polyopt.ir.scop import Scop
 from polyopt.ir.showing import show
-from polyopt.ir.source import ArrayArg, flat
+from polyopt.ir.source import ArrayArg
 from polyopt.numerics.bounds import Analysis, error_bounds
 from polyopt.numerics.compare import compare, plain, same_bits
 from polyopt.numerics.flow import open_statements, written_statements

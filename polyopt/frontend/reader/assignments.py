@@ -217,10 +217,9 @@ def _target_view(
     pending = Pending()
     base = plain(b, _target_base(b, frame, target.value, pending))
     if not isinstance(base, Tensor) or base.view is None:
-        hint = f"write into arrays: `{ast.unparse(target)}[...] = value`"
-        hint = (
-            hint if describe(base) == "a dict" else _hint_of_part(target.value, "write into arrays")
-        )
+        hint = _hint_of_part(target.value, "write into arrays")
+        if describe(base) == "a dict":
+            hint = f"write into arrays: `{ast.unparse(target)}[...] = value`, or make a dict of all"
         if isinstance(base, Number):
             hint = hint_of_no_dimensions(ast.unparse(target.value))
         refuse("PO0163", f"assignment into {describe(base)}", frame.loc(target), hint)

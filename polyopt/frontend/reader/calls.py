@@ -31,7 +31,7 @@ from polyopt.frontend.syntax.pysource import SILENT_CALLS, is_inlinable, is_inst
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.constants import as_sequence, nested
 from polyopt.frontend.values.derived import MAKERS, Derived, Mapped, derivative, examples
-from polyopt.frontend.values.records import Bound, Record, record
+from polyopt.frontend.values.records import Bound, Record, is_plain_dataclass, record
 from polyopt.frontend.values.values import Known, Method, Number, Sequence, Tensor, Value, as_value
 from polyopt.frontend.variables.alternatives import exactly
 from polyopt.frontend.variables.binding import kept, stays_lazy
@@ -249,16 +249,12 @@ def made_object(known: object, args: Arguments) -> Value | None:
         return None
     if issubclass(known, tuple) and hasattr(known, "_fields"):
         found = _bound(known, args)
-        return Sequence(tuple(found.values()), names=tuple(found))
-    if _is_plain_dataclass(known):
+        return Sequence(tuple(found.values()), kind=known)
+    if known is dict and not args.values:
+        return Known(Record(dict, dict(args.keywords)))
+    if is_plain_dataclass(known):
         return Known(Record(known, _bound(known, args)))
     return None
-
-
-def _is_plain_dataclass(kind: type) -> bool:
-    """Tell whether making an object of a class does no more than set its fields."""
-    made = getattr(kind, "__dataclass_params__", None)
-    return made is not None and made.init and not hasattr(kind, "__post_init__")
 
 
 def _bound(kind: type, args: Arguments) -> dict[str, Value]:

@@ -12,7 +12,7 @@ import numpy as np
 from polyopt import frontend
 from polyopt.errors import Loc
 from polyopt.frontend.arithmetic.elementwise import combine
-from polyopt.frontend.arithmetic.operators import COMPARE, operand, operate
+from polyopt.frontend.arithmetic.operators import COMPARE, describe, operand, operate
 from polyopt.frontend.integers.affine_integers import (
     FALSE,
     TRUE,
@@ -30,6 +30,7 @@ from polyopt.frontend.syntax.liveness import binds
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.constants import beside_arrays
 from polyopt.frontend.values.promote import cast, common_dtype
+from polyopt.frontend.values.records import Record
 from polyopt.frontend.values.shapes import equate
 from polyopt.frontend.values.values import (
     Known,
@@ -135,6 +136,11 @@ def chained(b: Builder, left: Value, right: Value, loc: Loc | None) -> Value:
 
 
 def compared(b: Builder, op: ast.cmpop, left: Value, right: Value, loc: Loc | None) -> Value:
+    records = [v for v in (left, right) if isinstance(v, Known) and isinstance(v.value, Record)]
+    with_none = any(isinstance(v, Known) and v.value is None for v in (left, right))
+    if records and not with_none and not isinstance(op, ast.In | ast.NotIn):
+        hint = "compare what they hold: `p.x == q.x`, or `p['x'] == q['x']`"
+        refuse("PO0127", f"a comparison of {describe(records[0])}", loc, hint)
     match op:
         case ast.Is() | ast.IsNot():
             same = _is_same(left, right, loc)

@@ -45,6 +45,7 @@ from polyopt.frontend.subscripts.index_arrays import is_fancy, is_mask_of, taken
 from polyopt.frontend.subscripts.masks import picked, plain, through
 from polyopt.frontend.subscripts.subscript_parts import is_tuple, part_of, slice_part
 from polyopt.frontend.syntax.liveness import binds
+from polyopt.frontend.syntax.structure import texts_of
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.constants import as_sequence, beside_arrays, table_of, value_of_global
 from polyopt.frontend.values.records import Record
@@ -76,7 +77,7 @@ from polyopt.ir.types import DType
 _REFUSED: dict[type[ast.expr], tuple[str, str, str]] = {
     ast.SetComp: ("PO0114", "a set comprehension", "fill an array in a loop"),
     ast.DictComp: ("PO0114", "a dict comprehension", "fill an array in a loop"),
-    ast.Dict: ("PO0115", "a dict", "use separate variables or an array"),
+    ast.Dict: ("PO0115", "a dict whose keys are not texts", "use an array, or texts: {'x': x}"),
     ast.Set: ("PO0115", "a set", "use an array"),
     ast.JoinedStr: ("PO0116", "a formatted string", "format the result outside the kernel"),
     ast.Await: ("PO0113", "`await`", "compute the value outside the kernel"),
@@ -97,6 +98,8 @@ def evaluate(b: Builder, frame: Frame, node: ast.expr) -> Value:  # noqa: C901  
             return Known(value)
         case ast.Name(id=name):
             return lookup(b, frame, name, loc)
+        case ast.Dict(values=parts) if (keys := texts_of(node)) is not None:
+            return Known(Record(dict, dict(zip(keys, evaluate_all(b, frame, parts), strict=True))))
         case ast.Attribute():
             base = evaluate(b, frame, node.value)
             return attribute_of(b, base, node, loc)

@@ -360,6 +360,7 @@ def _program(
         tuple(Computed(params[name], rename.expr(safe(e))) for name, e in made_of.items()),
         starts,
         limits,
+        returned.made,
     )
     return Program(
         function.name, made.parts, made.arrays, signature, function.file, function.first_line

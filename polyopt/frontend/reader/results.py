@@ -6,6 +6,8 @@ Views and expressions are copied into new arrays.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import Loc
 from polyopt.frontend.integers.affine_integers import (
@@ -29,6 +31,7 @@ from polyopt.frontend.program.memory import (
 from polyopt.frontend.subscripts.masks import plain as unmasked
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.constants import array_or_number, as_sequence
+from polyopt.frontend.values.records import Record, is_plain_dataclass
 from polyopt.frontend.values.values import (
     Buffer,
     Known,
@@ -38,6 +41,7 @@ from polyopt.frontend.values.values import (
     Value,
     is_same_view,
 )
+from polyopt.ir.arranging import Made, kind_of
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Load, integer
 from polyopt.ir.linear import linear
 from polyopt.ir.source import Result, ResultKind
@@ -45,31 +49,66 @@ from polyopt.ir.source import Result, ResultKind
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The results, and how they are arranged in tuples and lists (`polyopt.ir.source.arranged`)."""
+    """The results, and how they are arranged (`polyopt.ir.arranging`)."""
 
     results: tuple[Result, ...]
     nesting: str
+    made: tuple[Made, ...]
 
 
 def mark_results(b: Builder, value: Value | None, loc: Loc | None) -> Returned:
     """Return the results; emit the statements that give them memory."""
     if isinstance(value, Sequence | Known) and as_sequence(value) == Sequence(()):
         refuse("PO0164", "returning an empty tuple", loc, "leave the `return` out")
-    results: list[Result] = []
-    nesting = _nesting(b, value, loc, results)
-    return Returned(tuple(results), nesting)
+    listed = _Listed()
+    _list(b, value, loc, listed)
+    return Returned(tuple(listed.results), listed.nesting, tuple(listed.made))
 
 
-def _nesting(b: Builder, value: Value | None, loc: Loc | None, results: list[Result]) -> str:
-    """Return how the results of `value` are arranged; append them."""
+class _Listed:
+    """Results as they are found, and how they are arranged so far."""
+
+    def __init__(self) -> None:
+        self.results: list[Result] = []
+        self.made: list[Made] = []
+        self.nesting = ""
+
+    def make(self, kind: type | None, names: tuple[str, ...]) -> None:
+        """Note what the tuple stands for that begins here."""
+        found = None if kind is None else kind_of(kind)
+        if found is not None:
+            place = self.nesting.count("(") + self.nesting.count("[")
+            self.made.append(Made(place, found, names))
+
+
+def _list(b: Builder, value: Value | None, loc: Loc | None, listed: _Listed) -> None:
+    """Append the results of `value`, and how they are arranged."""
     if value is None or (isinstance(value, Known) and value.value is None):
-        return "N"
-    found = as_sequence(value)
-    if isinstance(found, Sequence):
-        inner = "".join(_nesting(b, item, loc, results) for item in found.items)
-        return f"[{inner}]" if found.is_list else f"({inner})"
-    results.append(_result(b, value, loc))
-    return "."
+        listed.nesting += "N"
+        return
+    match as_sequence(value):
+        case Sequence() as found:
+            ends, items = "[]" if found.is_list else "()", found.items
+            kind, names = found.kind, found.names
+        case Known(value=Record(kind=kind, fields=fields)) if _is_made(kind, fields):
+            ends, items, names = "()", tuple(fields.values()), tuple(fields)
+        case _:
+            listed.results.append(_result(b, value, loc))
+            listed.nesting += "."
+            return
+    listed.make(kind, names)
+    listed.nesting += ends[0]
+    for item in items:
+        _list(b, item, loc, listed)
+    listed.nesting += ends[1]
+
+
+def _is_made(kind: type, fields: Mapping[str, Value]) -> bool:
+    """Tell whether a call can make an object of a class again: a dict, or of a dataclass."""
+    if kind is dict:
+        return bool(fields)
+    names = getattr(kind, "__dataclass_fields__", ())
+    return is_plain_dataclass(kind) and tuple(names) == tuple(fields) and kind_of(kind) is not None
 
 
 def _result(b: Builder, value: Value, loc: Loc | None) -> Result:

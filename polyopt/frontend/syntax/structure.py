@@ -19,7 +19,6 @@ from polyopt.dataclass import dataclass, field
 from polyopt.errors import Loc
 from polyopt.frontend.syntax.liveness import analyse, assigned, plain_names
 from polyopt.frontend.values.codes import refuse
-from polyopt.ir.source import arranged
 
 RESULT = "(result"
 RETURNED = "(returned)"
@@ -38,7 +37,7 @@ class Rewriter:
     loc: Callable[[ast.AST], Loc]
     flags: int = 0
     results: list[str] = field(default_factory=list)
-    nesting: str = "."
+    display: ast.expr = field(default_factory=lambda: ast.Name(f"{RESULT}0)", ast.Load()))
 
     def function(self, tree: ast.FunctionDef) -> ast.FunctionDef:
         """Return the tree with jumps rewritten."""
@@ -58,23 +57,41 @@ class Rewriter:
     # -- returns --------------------------------------------------------------------------------
 
     def _name_results(self, returns: Sequence[ast.Return]) -> None:
-        """Tuples and lists of one length are returned as so many values."""
-        self.nesting = _common([r.value for r in returns]) if returns else "."
-        self.results = [f"{RESULT}{number})" for number in range(self.nesting.count("."))]
+        """Displays of one kind and length are returned as so many values."""
+        if returns:
+            self.results.clear()
+            self.display = self._common([r.value for r in returns])
+
+    def _common(self, values: Sequence[ast.expr | None]) -> ast.expr:
+        """Return the display that all the values are, of names for the parts that differ."""
+        parts = [_parts_of(value) for value in values]
+        first = values[0]
+        if (
+            first is None
+            or not parts[0]
+            or any(part is None for part in parts)
+            or any(_kind_of(value) != _kind_of(first) for value in values)
+        ):
+            self.results.append(f"{RESULT}{len(self.results)})")
+            return ast.Name(self.results[-1], ast.Load())
+        columns = zip(*(part or () for part in parts), strict=True)
+        inner: list[ast.expr] = [self._common(column) for column in columns]
+        if isinstance(first, ast.Dict):
+            return ast.Dict(copy.deepcopy(first.keys), inner)
+        return (ast.Tuple if isinstance(first, ast.Tuple) else ast.List)(inner, ast.Load())
 
     def _stored(self, node: ast.Return) -> list[ast.stmt]:
         """Return the assignments of what `node` returns."""
         value = node.value or ast.copy_location(ast.Constant(None), node)
-        pairs = zip(self.results, _leaves_of(self.nesting, value), strict=True)
+        pairs = zip(self.results, _leaves_of(self.display, value), strict=True)
         return [
-            _placed(ast.Assign([ast.Name(name, ast.Store())], value), node)
+            placed(ast.Assign([ast.Name(name, ast.Store())], value), node)
             for name, value in pairs
             if not (isinstance(value, ast.Name) and value.id == name)
         ]
 
     def _final(self, like: ast.AST) -> ast.stmt:
-        names = [ast.Name(name, ast.Load()) for name in self.results]
-        return _placed(ast.Return(_displayed(arranged(self.nesting, names))), like)
+        return placed(ast.Return(copy.deepcopy(self.display)), like)
 
     def _leave_loops(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Return a block whose loops are broken out of instead of returned from."""
@@ -86,7 +103,7 @@ class Rewriter:
                 if _is_endless(node):
                     return [*result, self._final(node)]
                 test = ast.Name(RETURNED, ast.Load())
-                result.append(_placed(ast.If(test, [self._final(node)], []), node))
+                result.append(placed(ast.If(test, [self._final(node)], []), node))
             elif isinstance(node, ast.If):
                 then, otherwise = self._leave_loops(node.body), self._leave_loops(node.orelse)
                 result.append(ast.copy_location(ast.If(node.test, then, otherwise), node))
@@ -100,7 +117,7 @@ class Rewriter:
         for node in body:
             if isinstance(node, ast.Return):
                 result += [*self._stored(node), self._flag(RETURNED, True, node)]
-                return [*result, _placed(ast.Break(), node)]
+                return [*result, placed(ast.Break(), node)]
             if isinstance(node, ast.If):
                 then, otherwise = self._leaving(node.body), self._leaving(node.orelse)
                 result.append(ast.copy_location(ast.If(node.test, then, otherwise), node))
@@ -108,7 +125,7 @@ class Rewriter:
                 orelse = self._leaving(node.orelse)
                 result.append(_with_body(node, self._leaving(node.body), orelse))
                 test = ast.Name(RETURNED, ast.Load())
-                result.append(_placed(ast.If(test, [ast.Break()], []), node))
+                result.append(placed(ast.If(test, [ast.Break()], []), node))
             else:
                 result.append(node)
         return result
@@ -118,7 +135,7 @@ class Rewriter:
         result: list[ast.stmt] = []
         for number, node in enumerate(body):
             if isinstance(node, ast.Return):
-                return [*result, *self._stored(node)] or [_placed(ast.Pass(), node)]
+                return [*result, *self._stored(node)] or [placed(ast.Pass(), node)]
             if isinstance(node, ast.Raise):
                 return [*result, node]
             if isinstance(node, ast.If) and _has(node, ast.Return):
@@ -128,7 +145,7 @@ class Rewriter:
                 return [*result, ast.copy_location(ast.If(node.test, then, otherwise), node)]
             result.append(node)
         where = body[-1] if body else ast.Pass()
-        if self.nesting != ".":
+        if not isinstance(self.display, ast.Name):
             hint = "return a tuple of as many values at the end too"
             refuse("PO0122", "the function may end without a result", self.loc(where), hint)
         return [*result, *self._stored(_placed_return(where))]
@@ -151,16 +168,16 @@ class Rewriter:
     def _loop(self, node: Loop) -> list[ast.stmt]:
         body = self._block(node.body)
         after = self._block(node.orelse)
-        if not _breaks(body):
+        if not breaks(body):
             body = self._jumps(body, "")
-            return [_with_body(node, body or [_placed(ast.Pass(), node)], []), *after]
+            return [_with_body(node, body or [placed(ast.Pass(), node)], []), *after]
         self.flags += 1
         flag = f"(going{self.flags})"
         count = _exchanges(body)
         front, exchange = body[: len(body) - count], body[len(body) - count :]
         body = self._jumps(front, flag)
         for group in _apart(exchange):
-            body.append(_placed(ast.If(ast.Name(flag, ast.Load()), group, []), node))
+            body.append(placed(ast.If(ast.Name(flag, ast.Load()), group, []), node))
         loop = _with_body(node, body, [])
         if isinstance(loop, ast.While):
             test = ast.BoolOp(ast.And(), [ast.Name(flag, ast.Load()), loop.test])
@@ -170,7 +187,7 @@ class Rewriter:
         first = self._for_else(node)
         result: list[ast.stmt] = [*first, self._flag(flag, True, node), loop]
         if after:
-            result.append(_placed(ast.If(ast.Name(flag, ast.Load()), after, []), node))
+            result.append(placed(ast.If(ast.Name(flag, ast.Load()), after, []), node))
         return result
 
     def _for_else(self, node: Loop) -> list[ast.stmt]:
@@ -182,11 +199,11 @@ class Rewriter:
         if node.target.id not in stored:
             return []
         zero = ast.Assign([ast.Name(node.target.id, ast.Store())], ast.Constant(0))
-        return [_placed(zero, node)]
+        return [placed(zero, node)]
 
     def _flag(self, name: str, value: bool, like: ast.AST) -> ast.stmt:
         store = ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value))
-        return _placed(store, like)
+        return placed(store, like)
 
     def _jumps(self, body: Sequence[ast.stmt], flag: str) -> list[ast.stmt]:
         """Return a loop's body without `break` (which lowers `flag`) and `continue`."""
@@ -205,45 +222,47 @@ class Rewriter:
                 result.append(ast.copy_location(ast.If(node.test, then, otherwise), node))
                 more = self._jumps(rest, flag)
                 if more:
-                    result.append(_placed(ast.If(ast.Name(flag, ast.Load()), more, []), node))
+                    result.append(placed(ast.If(ast.Name(flag, ast.Load()), more, []), node))
                 return result
             then = self._jumps([*node.body, *rest], flag)
             otherwise = self._jumps([*node.orelse, *copy.deepcopy(rest)], flag)
-            branch = ast.If(node.test, then or [_placed(ast.Pass(), node)], otherwise)
+            branch = ast.If(node.test, then or [placed(ast.Pass(), node)], otherwise)
             return [*result, ast.copy_location(branch, node)]
         return result
 
 
-def _common(values: Sequence[ast.expr | None]) -> str:
-    """Return the nesting of tuples and lists that all the values are displays of."""
-    parts = [value.elts for value in values if isinstance(value, ast.Tuple | ast.List)]
-    kinds = {(type(value), len(part)) for value, part in zip(values, parts, strict=False)}
-    is_plain = not any(isinstance(item, ast.Starred) for part in parts for item in part)
-    if len(parts) < len(values) or len(kinds) != 1 or not parts[0] or not is_plain:
-        return "."
-    inner = "".join(_common(column) for column in zip(*parts, strict=True))
-    return f"({inner})" if isinstance(values[0], ast.Tuple) else f"[{inner}]"
+def _parts_of(value: ast.expr | None) -> Sequence[ast.expr] | None:
+    """Return the parts of the display of a tuple, a list, or a dict with texts as keys."""
+    match value:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            return None if any(isinstance(part, ast.Starred) for part in parts) else parts
+        case ast.Dict(values=parts):
+            return None if texts_of(value) is None else parts
+        case _:
+            return None
 
 
-def _leaves_of(nesting: str, value: ast.expr) -> Iterator[ast.expr]:
-    """Yield the parts of a display at the dots of `nesting`."""
-    waiting = [value]
-    for kind in nesting:
-        if kind in "([":
-            outer = waiting.pop()
-            assert isinstance(outer, ast.Tuple | ast.List)
-            waiting.extend(reversed(outer.elts))
-        elif kind == ".":
-            yield waiting.pop()
+def _kind_of(value: ast.expr | None) -> tuple[object, ...]:
+    """Return what displays have in common whose parts can be stored apart."""
+    keys = texts_of(value) if isinstance(value, ast.Dict) else None
+    return type(value), len(_parts_of(value) or ()), keys
 
 
-def _displayed(value: object) -> ast.expr:
-    """Return the display of a tuple or list of nodes."""
-    if isinstance(value, tuple | list):
-        items = [_displayed(item) for item in value]
-        return (ast.Tuple if isinstance(value, tuple) else ast.List)(items, ast.Load())
-    assert isinstance(value, ast.expr)
-    return value
+def texts_of(node: ast.Dict) -> list[str] | None:
+    """Return the keys of a dict that are constant texts, each once, as all have to be."""
+    found = [key.value for key in node.keys if isinstance(key, ast.Constant)]
+    texts = [key for key in found if isinstance(key, str)]
+    return texts if texts and len(set(texts)) == len(node.keys) else None
+
+
+def _leaves_of(display: ast.expr, value: ast.expr) -> Iterator[ast.expr]:
+    """Yield the parts of `value` at the names of a display."""
+    parts = _parts_of(display)
+    if parts is None:
+        yield value
+        return
+    for part, inner in zip(parts, _parts_of(value) or (), strict=True):
+        yield from _leaves_of(part, inner)
 
 
 def _keep_items(body: Sequence[ast.stmt]) -> None:
@@ -262,7 +281,7 @@ def _keep_items(body: Sequence[ast.stmt]) -> None:
                 target.id = f"(item {target.id})"
         kept = [ast.Assign([ast.Name(n, ast.Store())], ast.Name(f"(item {n})", ast.Load()))
                 for n in sorted(names)]  # fmt: skip
-        node.body = [*(_placed(part, node.target) for part in kept), *node.body]
+        node.body = [*(placed(part, node.target) for part in kept), *node.body]
 
 
 def counts(iterable: ast.expr) -> bool:
@@ -273,7 +292,7 @@ def counts(iterable: ast.expr) -> bool:
 def _is_endless(node: Loop) -> bool:
     """Whether only a `return` ends the loop."""
     test = node.test if isinstance(node, ast.While) else None
-    return isinstance(test, ast.Constant) and bool(test.value) and not _breaks(node.body)
+    return isinstance(test, ast.Constant) and bool(test.value) and not breaks(node.body)
 
 
 def _leaves(body: Sequence[ast.stmt]) -> bool:
@@ -306,7 +325,7 @@ def _with_body(node: Loop, body: list[ast.stmt], orelse: list[ast.stmt]) -> Loop
     return result
 
 
-def _breaks(body: Sequence[ast.stmt]) -> bool:
+def breaks(body: Sequence[ast.stmt]) -> bool:
     """Whether a loop's own body holds `break`."""
     return any(isinstance(node, ast.Break) for node in _outside_loops(body))
 
@@ -379,5 +398,6 @@ def _placed_return(like: ast.AST) -> ast.Return:
     return ast.fix_missing_locations(ast.copy_location(ast.Return(None), like))
 
 
-def _placed(node: ast.stmt, like: ast.AST) -> ast.stmt:
+def placed(node: ast.stmt, like: ast.AST) -> ast.stmt:
+    """Return a statement that stands where another one does."""
     return ast.fix_missing_locations(ast.copy_location(node, like))

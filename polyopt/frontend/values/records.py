@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from polyopt.dataclass import dataclass
+from polyopt.ir.arranging import with_attributes
 
 if TYPE_CHECKING:
     from polyopt.errors import Loc
@@ -48,11 +49,14 @@ class Ruled:
     rule: Callable[..., Value]
 
 
+def is_plain_dataclass(kind: type) -> bool:
+    """Tell whether making an object of a class does no more than set its fields."""
+    made = getattr(kind, "__dataclass_params__", None)
+    return made is not None and made.init and not hasattr(kind, "__post_init__")
+
+
 def record(kind: type, /, **fields: Any) -> Any:  # noqa: ANN401
     """Return an object of class `kind` with these attributes, made without its `__init__`."""
     if kind is dict:
         return fields
-    made: Any = object.__new__(kind)
-    for name, value in fields.items():
-        object.__setattr__(made, name, value)
-    return made
+    return with_attributes(kind, fields.items())

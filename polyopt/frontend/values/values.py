@@ -169,11 +169,17 @@ class Masked:
 
 @dataclass(frozen=True, eq=False)
 class Sequence:
-    """A Python tuple or list of values; `names` are those of a named tuple's items."""
+    """A Python tuple or list of values; `kind` is the class of a named tuple."""
 
     items: tuple[Value, ...]
     is_list: bool = False
-    names: tuple[str, ...] = ()
+    kind: type | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the items of a named tuple are called."""
+        names: tuple[str, ...] = getattr(self.kind, "_fields", ())
+        return names
 
 
 @dataclass(frozen=True, eq=False)

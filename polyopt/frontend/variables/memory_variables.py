@@ -40,6 +40,7 @@ from polyopt.frontend.values.promote import (
     joined,
     number_of,
 )
+from polyopt.frontend.values.records import Record
 from polyopt.frontend.values.shapes import equate
 from polyopt.frontend.values.values import (
     Buffer,
@@ -49,6 +50,7 @@ from polyopt.frontend.values.values import (
     Masked,
     Number,
     Perhaps,
+    Sequence,
     Tensor,
     Value,
     as_tensor,
@@ -133,7 +135,8 @@ def learn_result(b: Builder, place: Occurrence, value: Value, loc: Loc | None) -
             if shape:
                 b.facts.set_shape(place, shape)
         case _:
-            refuse("PO0122", f"{describe(value)} returned from inside a loop", loc)
+            hint = "assign its parts to variables, and make it of them after the loop"
+            refuse("PO0122", f"{describe(value)} returned from inside a loop", loc, hint)
 
 
 def pinned_value(b: Builder, pin: Pin) -> Value:
@@ -409,6 +412,17 @@ def _kind(pin: Pin) -> str:
     return f"an array of rank {len(pin.shape)}" if pin.shape else "a number"
 
 
+def _instead_of(before: Value) -> str:
+    """Return the hint for a name that stands for something of another kind in later iterations."""
+    match before:
+        case Known(value=None):
+            return "begin with a number, such as 0.0, and note in a flag whether there is one"
+        case Sequence() | Known(value=Record()):
+            return "give each of its parts a name, and put them together after the loop"
+        case _:
+            return "use another name"
+
+
 def learn_array(b: Builder, name: str, watch: Watch, value: Value, loc: Loc | None) -> None:
     """An array name is bound again: the next reading gives it memory of its own."""
     before = watch.value
@@ -427,8 +441,9 @@ def learn_array(b: Builder, name: str, watch: Watch, value: Value, loc: Loc | No
             b.facts.set_width(watch.place, *joined(*kinds, loc), loc)
             return
     if not isinstance(before, Tensor) or not isinstance(value, Tensor):
-        message = f"`{name}` was {describe(before)} before and becomes {describe(value)}"
-        refuse("PO0161", message, loc, "use another name")
+        was, now = describe(before), describe(value)
+        change = "becomes another one" if was == now else f"becomes {now}"
+        refuse("PO0161", f"`{name}` was {was} before and {change}", loc, _instead_of(before))
     if before.rank != value.rank or any(iterators(extent) for extent in before.shape):
         message = f"`{name}` changes its shape from one iteration to the next"
         refuse("PO0161", message, loc, "use another name")

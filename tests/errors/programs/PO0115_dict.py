@@ -2,5 +2,5 @@ TYPES = "f64[:]"
 
 
 def f(a):
-    table = {"first": 1.0}
-    a[0] = table["first"]
+    table = {0: 1.0}
+    a[0] = table[0]

@@ -74,8 +74,8 @@ def fills_a_dict__instead(A):
 
 
 def options_in_a_dict(A):
-    p = {"alpha": 2.0}
-    return A * p["alpha"]
+    p = {0: 2.0}
+    return A * p[0]
 
 
 def options_in_a_dict__instead(A):

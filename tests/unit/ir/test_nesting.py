@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polyopt.ir.source import arranged, flat, is_nesting
+from polyopt.ir.arranging import arranged, flat, is_nesting
 
 CASES = [
     (".", 1, (1,)),
