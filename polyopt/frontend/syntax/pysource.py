@@ -14,6 +14,7 @@ import sysconfig
 import types
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import ModuleType
 from typing import NoReturn
 
@@ -23,6 +24,7 @@ from polyopt.capture.reads import Recording, Scope, annotations_of, plain_functi
 from polyopt.capture.text import Changed, FunctionText, NoText, verified_text
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import Loc
+from polyopt.frontend.syntax.index_loops import with_ranges
 from polyopt.frontend.syntax.liveness import Liveness, analyse, assigned
 from polyopt.frontend.syntax.structure import Rewriter
 from polyopt.frontend.values.codes import refuse
@@ -108,7 +110,8 @@ def read_function(func: Callable[..., object], recording: Recording | None = Non
         )
     _refuse_other(plain)
     found = _parse(plain, recording or Recording(plain))
-    tree = Rewriter(found.loc).function(without_settings(found.tree, found.globals))
+    tree = with_ranges(found.tree, partial(_object, found.globals))
+    tree = Rewriter(found.loc).function(without_settings(tree, found.globals))
     return replace(found, tree=tree, live=analyse(tree.body), locals=assigned(tree.body))
 
 
@@ -211,16 +214,18 @@ class _Splice(ast.NodeTransformer):
 
     def _is_quiet(self, item: ast.withitem) -> bool:
         call = item.context_expr
-        return isinstance(call, ast.Call) and self._object(call.func) in _QUIET
+        return isinstance(call, ast.Call) and _object(self.scope, call.func) in _QUIET
 
-    def _object(self, node: ast.expr) -> object:
-        match node:
-            case ast.Name(id=name):
-                return self.scope.get(name)
-            case ast.Attribute(value=value, attr=attr):
-                owner = self._object(value)
-                if not isinstance(owner, ModuleType) or not hasattr(owner, attr):
-                    return None
-                return self.scope.attribute(owner, attr)
-            case _:
+
+def _object(scope: Scope, node: ast.expr) -> object:
+    """Return what a name of the scope, or of a module in it, stands for; None for other nodes."""
+    match node:
+        case ast.Name(id=name):
+            return scope.get(name)
+        case ast.Attribute(value=value, attr=attr):
+            owner = _object(scope, value)
+            if not isinstance(owner, ModuleType) or not hasattr(owner, attr):
                 return None
+            return scope.attribute(owner, attr)
+        case _:
+            return None
