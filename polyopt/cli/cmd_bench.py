@@ -230,6 +230,8 @@ def _request(asked: _Asked, folder: Path) -> object:
     registry = import_module("bench.peers.registry")
     peers = tuple(name for name in (asked.peers or "").split(",") if name)
     _refuse_unknown("peer", peers, registry.PEERS)
+    if asked.is_of_function:
+        peers = _of_functions(peers, has_c=asked.c_form is not None)
     most = len(os.sched_getaffinity(0))
     counts = tuple(sorted({1, most})) if asked.threads is None else (asked.threads,)
     more: dict[str, Any] = {
@@ -249,6 +251,15 @@ def _request(asked: _Asked, folder: Path) -> object:
     names = _chosen_for_speed(asked, suite)
     _refuse_unknown_sizes(names, more["sweep"])
     return suite.SpeedRequest(names, (asked.size,), **more)
+
+
+def _of_functions(peers: tuple[str, ...], *, has_c: bool) -> tuple[str, ...]:
+    """Return the peers of a user's function: NumPy is what runs it as Python."""
+    compilers = import_module("bench.peers.ccode").C_PEERS
+    for peer in peers:
+        if peer in compilers and not has_c:
+            raise click.BadParameter(f"{peer} compiles C: give the function's C form with --c")
+    return tuple(dict.fromkeys("python" if peer == "numpy" else peer for peer in peers))
 
 
 def _of_function(asked: _Asked, sweep: object, folder: Path) -> dict[str, Any]:

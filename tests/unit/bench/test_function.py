@@ -228,11 +228,13 @@ def test_a_form_in_c_with_directives_is_given_to_openmp(target):
 
 @pytest.mark.toolchain
 @needs_gcc
-def test_stored_values_are_compared(target, monkeypatch):
+@pytest.mark.parametrize("peer", ["python", "numpy", "numpy,python"])
+def test_stored_values_are_compared(target, peer, monkeypatch):
+    """NumPy runs a function as Python does: both names mean that."""
     monkeypatch.setenv("POLYOPT_BENCH_DIR", str(target.parent / "bench"))
     stored = target.parent / "data.npz"
     np.savez(stored, A=np.eye(6), x=np.arange(6.0))
-    asked = [f"{target}:gemm", "--npz", str(stored), "--prepare", "--peers", "python"]
+    asked = [f"{target}:gemm", "--npz", str(stored), "--prepare", "--peers", peer]
     done = CliRunner().invoke(command, [*asked, "--json"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
@@ -247,6 +249,7 @@ def test_stored_values_are_compared(target, monkeypatch):
         (["mine.py:gemm", "softmax"], "one function at a time"),
         (["mine.py:gemm", "--dtype", "float32"], "--dtype is for workloads"),
         (["mine.py:gemm", "--npz", "x.npz", "--sweep", "n=1..2"], "--npz gives the sizes"),
+        (["mine.py:gemm", "--peers", "gcc"], "gcc compiles C: give the function's C form with --c"),
         (["gemm", "--csv", "x.csv", "--sizes", "n=3"], "are for a function: FILE.py:FUNC"),
         (["gemm", "--sweep", "n=1..2"], "gemm has no size n; it has NI, NJ, NK"),
         (["gemm", "--sweep", "NI=9..2"], "the first size is at least 1"),
