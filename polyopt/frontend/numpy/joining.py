@@ -85,11 +85,16 @@ def arrays_of(b: Builder, value: Value, args: Arguments) -> list[Tensor]:
 def concatenate(b: Builder, args: Arguments) -> Value:
     """np.concatenate"""
     arrays, axis, out, kind, _ = args.take("arrays", "axis out dtype casting")
-    parts = arrays_of(b, arrays, args)
     is_flat = is_none(axis) and ("axis" in args.keywords or len(args.values) > 1)
+    along = 0 if is_none(axis) else known_int(b, axis, "an axis", args.loc)
+    if isinstance(arrays, Generated | Tensor):
+        whole = _stacked(b, arrays, 0, dtype(kind, args.loc), args)
+        if is_flat:
+            return with_out(b, regrouping.flat_vector(b, whole, args.loc), out, args)
+        return with_out(b, _joined_layers(b, whole, along, args), out, args)
+    parts = arrays_of(b, arrays, args)
     if is_flat:
         parts = [regrouping.flat_vector(b, part, args.loc) for part in parts]
-    along = 0 if is_none(axis) else known_int(b, axis, "an axis", args.loc)
     found = joined(b, parts, along, args, dtype(kind, args.loc))
     return with_out(b, found, out, args)
 
@@ -118,6 +123,16 @@ def joined(
         place = shifted(whole, axis, start, part.shape)
         store(b, place, part, args.loc)
     return Tensor(tuple(shape), buffer.dtype, whole.at, whole.view)
+
+
+def _joined_layers(b: Builder, whole: Tensor, axis: int, args: Arguments) -> Tensor:
+    """Return the layers of an array, or the items of a list, one after the other along `axis`."""
+    if whole.rank < 2:
+        hint = "write np.array of a list of numbers"
+        refuse("PO0140", f"`{args.name}` of numbers", args.loc, hint)
+    (axis,) = normal_axes((axis,), whole.rank - 1, args.loc)
+    order = [*range(1, axis + 1), 0, *range(axis + 1, whole.rank)]
+    return regrouping.one_after_the_other(b, permuted(whole, order), axis, args.loc)
 
 
 def stack(b: Builder, args: Arguments) -> Value:
@@ -169,6 +184,9 @@ def vstack(b: Builder, args: Arguments) -> Value:
 def hstack(b: Builder, args: Arguments) -> Value:
     """np.hstack"""
     arrays, kind, _ = args.take("tup", "dtype casting")
+    if isinstance(arrays, Generated | Tensor):
+        whole = _stacked(b, arrays, 0, dtype(kind, args.loc), args)
+        return whole if whole.rank == 1 else _joined_layers(b, whole, whole.rank > 2, args)
     parts = [at_least_vector(part) for part in arrays_of(b, arrays, args)]
     return joined(b, parts, 0 if parts[0].rank == 1 else 1, args, dtype(kind, args.loc))
 

@@ -120,12 +120,25 @@ def _target(b: Builder, value: Tensor, sizes: Sequence[Value], loc: Loc | None) 
             )
         rest = divided(total, known)
         rest = floordiv(total, known) if rest is None else rest
-        found = as_affine(b.facts, rest)
-        if not is_affine(found):
-            found = b.dynamic(safe(rest), "size")
-            b.bounds[found] = total
-        shape.insert(open_places[0], found)
+        shape.insert(open_places[0], _extent(b, rest, total))
     return tuple(shape)
+
+
+def _extent(b: Builder, value: Expr, most: Expr) -> Expr:
+    """Return an extent that is computed from others."""
+    found = as_affine(b.facts, value)
+    if is_affine(found):
+        return found
+    found = b.dynamic(safe(value), "size")
+    b.bounds[found] = most
+    return found
+
+
+def one_after_the_other(b: Builder, value: Tensor, place: int, loc: Loc | None) -> Tensor:
+    """Return `value` with dimension `place` and the one behind it as one dimension."""
+    both = product_of(b.facts, value.shape[place : place + 2])
+    shape = (*value.shape[:place], _extent(b, both, both), *value.shape[place + 2 :])
+    return reshaped(b, value, shape, loc)
 
 
 def _is_minus_one(size: Value) -> bool:

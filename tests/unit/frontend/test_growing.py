@@ -147,3 +147,37 @@ def by_function(n):
 @pytest.mark.parametrize("n", [0, 1, 2, 30])
 def test_a_loop_reads_the_items_that_a_list_has_so_far(function, n):
     agree(function, n)
+
+
+def joined_rows(x, n):
+    rows = []
+    for i in range(n):
+        rows.append(x * i)
+    return np.concatenate(rows), np.hstack(rows)
+
+
+def joined_matrices(x, n):
+    blocks = []
+    for i in range(n):
+        blocks.append(np.outer(x, x[1:]) + i)
+    return (
+        np.concatenate(blocks), np.concatenate(blocks, axis=-1), np.concatenate(blocks, axis=None),
+        np.hstack(blocks),
+    )  # fmt: skip
+
+
+def joined_comprehension(x, n):
+    return np.concatenate([x + i for i in range(n)]), np.hstack([x[i] for i in range(n)])
+
+
+def joined_layers(x, n):
+    layers = np.zeros((n, len(x), 2)) + x[:, None]
+    return np.concatenate(layers), np.concatenate(layers, axis=1), np.hstack(layers)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize(
+    "function", [joined_rows, joined_matrices, joined_comprehension, joined_layers]
+)
+def test_the_items_of_a_list_are_joined(function, n):
+    agree(function, WAVE[:4], n)
