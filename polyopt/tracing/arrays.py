@@ -447,6 +447,11 @@ def record_ufunc(
     ufunc: Callable[..., object], method: str, inputs: Sequence[object], options: dict[str, object]
 ) -> Any:  # noqa: ANN401
     """Record a ufunc's call, or one of its methods as a function of its own."""
+    if method == "at":
+        hint = "write a function with this call, for po.kernel"
+        if ufunc is np.add:
+            hint = "write `x + np.bincount(index, values, minlength=x.shape[0])`, or " + hint
+        refuse("PO0151", f"`np.{ufunc.__name__}.at` of lazy arrays", hint=hint)
     if method != "__call__":
         return record(getattr(ufunc, method), *inputs, **options)
     return record(ufunc, *inputs, **options)

@@ -48,6 +48,7 @@ TWINS: dict[str, Edits] = {
     "PO0137_random_shape": (("u64,f64", "u64,i64"),),
     "PO0137_size_no_integer": (("a.shape[0] / 2", "a.shape[0] // 2"),),
     "PO0140_shapes_differ": (("np.zeros(4)", "np.zeros(3)"),),
+    "PO0140_concatenate_of_numbers": (("np.concatenate", "np.array"),),
     "PO0141_product_with_a_number": (("2.0 @ a", "2.0 * a"),),
     "PO0142_truth_of_an_array": (("if a > 0.0", "if np.all(a > 0.0)"),
                                  ("TYPES", "import numpy as np\n\nTYPES")),
@@ -62,6 +63,8 @@ TWINS: dict[str, Edits] = {
                                    ("rng.standard_normal(n)", "po.random.normal(key, n)"),
                                    ("import numpy as np", "import polyopt as po")),
     "PO0150_seed": (("Philox(7)", "Philox(key=np.uint64(7))"),),
+    "PO0151_lazy_add_at": (("    np.add.at(x, place, 1.0 * place)\n",
+                            "    x = x + np.bincount(place, 1.0 * place, minlength=x.shape[0])\n"),),
     "PO0151_unsupported_argument": (('"mean"', '"edge"'),),
     "PO0152_captured_generator": (("rng = np.random.Generator(np.random.Philox(key=7))\n", ""),
                                   ("    return", "    rng = np.random.Generator(np.random.Philox("
