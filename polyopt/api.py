@@ -36,7 +36,7 @@ from polyopt.errors import (
     boundary,
     without_frames,
 )
-from polyopt.frontend.syntax.annotations import NeedConstant
+from polyopt.frontend.syntax.annotations import ConstType, NeedConstant
 from polyopt.ir.source import Signature
 from polyopt.runtime.check import ShapeError
 from polyopt.runtime.notices import PolyoptWarning, notice
@@ -126,7 +126,7 @@ class Kernel(Generic[P, R]):
             plain: Callable[..., Any] = self.py_func
             return plain(*args, **kwargs)
         given = self._parameters.bind_call(args, kwargs)
-        if self._takes_apart and any(map(is_structured, given)):
+        if self._takes_apart and (self._parameters.is_open or any(map(is_structured, given))):
             given = as_declared(self.py_func, self._parameters, given)
             inner, values = self._structures.find(given) or self._apart(given)
             try:
@@ -166,15 +166,11 @@ class Kernel(Generic[P, R]):
         extents called `N` in, and leaves those called `T` open, as all are that are not named.
         Raises `UsageError` PO0222 for a size that is neither a number from 0 nor `po.any`.
         """
-        if any(map(is_structured, (*args, *kwargs.values()))):
+        if self._parameters.is_open or any(map(is_structured, (*args, *kwargs.values()))):
             given = as_declared(self.py_func, self._parameters, self._parameters.bind(args, kwargs))
             inner, apart = self._apart(given)
             return inner.compile(*apart)
-        from polyopt.frontend.syntax.fixed_sizes import (
-            refuse_open,
-            sizes_among,
-            with_extents,
-        )
+        from polyopt.frontend.syntax.fixed_sizes import refuse_open, sizes_among, with_extents
 
         refuse_open(args, kwargs, self._parameters.names)
         sizes = sizes_among(self.py_func, kwargs, self._parameters.names)
@@ -295,6 +291,8 @@ class Kernel(Generic[P, R]):
         """Return types for `compile`: of values, as given, or inferred when there are none."""
         from polyopt.frontend.syntax.type_inference import infer_types, require_declared
 
+        if self._parameters.is_open:  # the front end says that it needs a name for each argument
+            return tuple(ConstType(None) for _ in self._parameters.names), None
         if not args and not kwargs and self._parameters.names:
             return infer_types(self.py_func), None
         given = self._parameters.bind(args, kwargs)

@@ -44,7 +44,8 @@ _WEAK = {bool: DType.BOOL, int: DType.INT64, float: DType.FLOAT64, complex: DTyp
 class Parameters:
     """A function's parameters; `defaults` by name.
 
-    `fixed_sizes`: types of arrays tell their extents.  `by_position`: none is by name only.
+    `fixed_sizes`: types of arrays tell their extents.  `by_position`: each takes one argument, and
+    none is by name only.  `is_open`: some take any number of arguments.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Parameters:
     signature: inspect.Signature
     fixed_sizes: bool = False
     by_position: bool = True
+    is_open: bool = False
 
     @staticmethod
     def of(function: Callable[..., object], fixed_sizes: bool = False) -> Parameters:
@@ -62,8 +64,9 @@ class Parameters:
         defaults = {p.name: p.default for p in listed if p.default is not p.empty}
         name = getattr(function, "__name__", "kernel")
         names = tuple(p.name for p in listed)
-        by_position = not any(p.kind is p.KEYWORD_ONLY for p in listed)
-        return Parameters(name, names, defaults, signature, fixed_sizes, by_position)
+        is_open = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in listed)
+        by_position = not is_open and not any(p.kind is p.KEYWORD_ONLY for p in listed)
+        return Parameters(name, names, defaults, signature, fixed_sizes, by_position, is_open)
 
     def bind_call(
         self, args: tuple[object, ...], kwargs: Mapping[str, object]
@@ -73,7 +76,7 @@ class Parameters:
 
     def bind(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> tuple[object, ...]:
         """Return one value per parameter; raises `ArgumentError` PO0201."""
-        if not kwargs and len(args) == len(self.names):
+        if not kwargs and len(args) == len(self.names) and not self.is_open:
             return args
         return self._bound(args, kwargs)
 

@@ -105,11 +105,14 @@ def unpacked(
     """
     leaves: list[object] = []
     shapes: list[Shape] = []
-    for name, value in zip(signature.parameters, values, strict=True):
-        if isinstance(value, tuple | list) and _is_an_array(function, name):
-            type_of(name, value, False, {})  # refuses what is no array
+    for parameter, value in zip(signature.parameters.values(), values, strict=True):
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            shapes.append(_spread(value, leaves))
+            continue
+        if isinstance(value, tuple | list) and _is_an_array(function, parameter.name):
+            type_of(parameter.name, value, False, {})  # refuses what is no array
         if isinstance(value, list):
-            _require_reading(function, name)
+            _require_reading(function, parameter.name)
         shapes.append(_shape(value, leaves, ()))
     return Unpacked(_wrapper(function, signature, tuple(shapes)), tuple(leaves))
 
@@ -165,6 +168,13 @@ def _shape(value: object, leaves: list[object], around: tuple[int, ...]) -> Shap
             return Fields(type(value), tuple(kept), parts)
     leaves.append(value)
     return Leaf()
+
+
+def _spread(value: Any, leaves: list[object]) -> Shape:  # noqa: ANN401
+    """Return the shape of what `*args` or `**kwargs` take."""
+    parts = value.values() if isinstance(value, dict) else value
+    inner = tuple(_shape(part, leaves, (id(value),)) for part in parts)
+    return Fields(dict, tuple(value), inner) if isinstance(value, dict) else Items(tuple, inner)
 
 
 def _numbers(value: list[Any]) -> Numbers | None:
@@ -253,14 +263,29 @@ def _wrapper(
     names: list[str] = []
     given: list[str] = []
     for parameter, shape in zip(signature.parameters.values(), shapes, strict=True):
-        text = _text(shape, parameter.name, names, scope)
-        by_name = parameter.kind is parameter.KEYWORD_ONLY
-        given.append(f"{parameter.name}={text}" if by_name else text)
+        given += _passed(parameter, shape, names, scope)
     name = getattr(function, "__name__", "")
     name = name if name.isidentifier() else "kernel"  # a lambda has none
     text = f"def {name}({', '.join(names)}):\n    return _function({', '.join(given)})\n"
     file = f"{_FILE}{hex_digest(text.encode(), 8)} of {name}>"
     return function_of_text(text, name, file, scope)
+
+
+def _passed(
+    parameter: inspect.Parameter, shape: Shape, names: list[str], scope: dict[str, object]
+) -> Iterator[str]:
+    """Yield the texts of what a parameter gets."""
+    match parameter.kind, shape:
+        case parameter.VAR_POSITIONAL, Items(parts=parts):
+            for number, part in enumerate(parts):
+                yield _text(part, f"{parameter.name}_{number}", names, scope)
+        case parameter.VAR_KEYWORD, Fields(names=keys, parts=parts):
+            for key, part in zip(keys, parts, strict=True):
+                yield f"{key}={_text(part, f'{parameter.name}_{key}', names, scope)}"
+        case parameter.KEYWORD_ONLY, _:
+            yield f"{parameter.name}={_text(shape, parameter.name, names, scope)}"
+        case _:
+            yield _text(shape, parameter.name, names, scope)
 
 
 def _text(shape: Shape, name: str, names: list[str], scope: dict[str, object]) -> str:

@@ -20,6 +20,7 @@ from polyopt.frontend.syntax.liveness import analyse, assigned
 from polyopt.frontend.syntax.pysource import read_function
 from polyopt.frontend.syntax.structure import Rewriter
 from polyopt.frontend.values.codes import refuse
+from polyopt.frontend.values.records import Record
 from polyopt.frontend.values.values import Known, Sequence, Value
 from polyopt.frontend.variables.binding import kept
 from polyopt.frontend.variables.call_frames import Frame
@@ -152,7 +153,8 @@ def bind_arguments(
     result: dict[str, Value] = {}
     for name, parameter in signature.parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
-            refuse("PO0103", f"`{args.name}` takes any keyword arguments", args.loc)
+            result[name] = Known(Record(dict, dict(bound.arguments.get(name, {}))))
+            continue
         if parameter.kind is parameter.VAR_POSITIONAL:
             result[name] = Sequence(tuple(bound.arguments.get(name, ())))
             continue

@@ -312,3 +312,48 @@ def test_a_lambda_is_refused_with_structured_arguments_too():
     with pytest.raises(FrontendError) as caught:
         po.kernel(lambda pair: pair[0])((np.ones(3), 2.0))
     assert caught.value.code == "PO0102"
+
+
+def total(*xs):
+    found = np.zeros_like(xs[0])
+    for x in xs:
+        found = found + x
+    return found
+
+
+def rest(x, *others, scale=1.0):
+    return (x + len(others)) * scale
+
+
+def named(x, **options):
+    return x + options["y"]
+
+
+def both(x, *more, k=2.0, **options):
+    return x * k
+
+
+A = np.arange(3.0)
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "options"),
+    [
+        (total, (A,), {}), (total, (A, A + 1.0), {}), (total, (A, A, A), {}),
+        (total, ([A, A + 1.0][0], A), {}), (rest, (A,), {}), (rest, (A, A, 2.0), {"scale": 3.0}),
+        (named, (A,), {"y": A}), (named, (A,), {"y": 2}), (both, (A,), {}),
+        (both, (A, A), {"k": 3.0, "z": A}), (both, (A,), {"z": (A, A)}),
+    ],
+)  # fmt: skip
+def test_any_number_of_arguments(function, args, options):
+    kernel = po.kernel(function)
+    for _ in range(2):
+        np.testing.assert_array_equal(kernel(*args, **options), function(*args, **options))
+
+
+def test_another_number_of_arguments_is_another_kernel():
+    kernel = po.kernel(total)
+    for count in (1, 2, 1, 3):
+        np.testing.assert_array_equal(kernel(*[A] * count), count * A)
+    np.testing.assert_array_equal(kernel.compile(A, A)(A, A), 2.0 * A)
+    assert kernel((A, A + 1.0)).shape == (2, 3)
