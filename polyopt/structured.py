@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping
+from enum import Enum
 from functools import lru_cache
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -53,7 +54,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A function, or None."""
+    """A function, a member of an enumeration, or None."""
 
     value: object
 
@@ -88,9 +89,11 @@ class Unpacked:
 
 def is_structured(value: object) -> bool:
     """Tell whether an argument is none of the arrays and numbers that kernels take as they are."""
-    if value is None or isinstance(value, (np.ndarray, *_NUMBERS)):
+    if value is None or (
+        isinstance(value, (np.ndarray, *_NUMBERS)) and not isinstance(value, Enum)
+    ):
         return False
-    if isinstance(value, (tuple, list, *_FUNCTIONS)) or hasattr(value, "py_func"):
+    if isinstance(value, (Enum, tuple, list, *_FUNCTIONS)) or hasattr(value, "py_func"):
         return True
     return _attributes(value) is not None
 
@@ -149,7 +152,7 @@ def _shape(value: object, leaves: list[object], around: tuple[int, ...]) -> Shap
     if depth < DEEPEST:
         if value is None and depth:
             return Constant(None)
-        if isinstance(value, _FUNCTIONS) or hasattr(value, "py_func"):
+        if isinstance(value, (Enum, *_FUNCTIONS)) or hasattr(value, "py_func"):
             return Constant(value)
         if isinstance(value, list):
             found = _numbers(value) if not depth else None
@@ -362,7 +365,7 @@ def _collector(value: object) -> Collect | None:
     kind = type(value)
     if kind in _LEAVES:
         return _collect_leaf
-    if value is None or kind is types.FunctionType:
+    if value is None or kind is types.FunctionType or isinstance(value, Enum):
         return lambda given, _: given is value
     if isinstance(value, tuple):
         return _collect_items(kind, [_collector(part) for part in value])

@@ -135,7 +135,7 @@ STAGES = {
     "pipeline",
 }  # fmt: skip
 RUNTIME_IR = {
-    *("annotations", "array", "expr", "host", "integers", "library", "loops", "showing"),
+    *("annotations", "arranging", "array", "expr", "host", "integers", "library", "loops", "showing"),
     *("source", "types"),
 }
 ISL = {

@@ -30,7 +30,7 @@ class Step(Enum):
     NAME = "name"  # what a name means in a function: a free variable, a global or a builtin
     ATTRIBUTE = "attribute"  # of a module
     INNER = "inner"  # the function inside a kernel or `np.vectorize`
-    ITEM = "item"  # of a tuple or list
+    ITEM = "item"  # of a tuple or list, or of a dict by a text
     DEFAULT = "default"  # of a parameter
     TEXT = "text"  # a function's own text, code and defaults
 
@@ -103,6 +103,9 @@ class _Walk:
         if isinstance(value, tuple | list) and len(path) < _DEEPEST:
             for number, part in enumerate(value):
                 known += self._register(part, (*path, (Step.ITEM, str(number))))
+        if isinstance(value, dict) and len(path) < _DEEPEST:
+            for name in filter(_is_text, value):
+                known += self._register(value[name], (*path, (Step.ITEM, name)))
         return known
 
 
@@ -219,12 +222,18 @@ def _follow(owner: object, step: Step, name: str) -> object:
             return _inner(owner) or ABSENT
         case Step.ITEM if isinstance(owner, tuple | list) and int(name) < len(owner):
             return owner[int(name)]
+        case Step.ITEM if isinstance(owner, dict):
+            return owner.get(name, ABSENT)
         case Step.DEFAULT if isinstance(owner, types.FunctionType):
             return dict(_defaults(owner)).get(name, ABSENT)
         case Step.TEXT:
             return owner
         case _:
             return ABSENT
+
+
+def _is_text(key: object) -> bool:
+    return type(key) is str
 
 
 def _inner(value: object) -> types.FunctionType | None:
@@ -373,6 +382,8 @@ def _text(value: object, depth: int) -> str:  # noqa: C901  one case per kind of
         case float() | complex():
             parts = (value.real, value.imag)
             return f"{kind} {struct.pack('2d', *parts).hex()}"
+        case Enum():
+            return f"{kind}.{value.name} {_text(value.value, depth + 1)}"
         case bool() | int():
             return f"{kind} {int(value):x}"  # long ones have no decimal text
         case str():

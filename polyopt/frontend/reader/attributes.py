@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Callable, Collection
+from enum import Enum
 from types import FunctionType, ModuleType
 from typing import Any, cast
 
@@ -13,6 +15,7 @@ import numpy as np
 
 from polyopt import frontend
 from polyopt.capture.reads import plain_function
+from polyopt.dataclass import replace
 from polyopt.errors import Loc
 from polyopt.frontend.arithmetic.operators import describe, operate
 from polyopt.frontend.integers.affine_integers import times
@@ -25,7 +28,7 @@ from polyopt.frontend.subscripts.masks import count
 from polyopt.frontend.values.codes import refuse
 from polyopt.frontend.values.computed_sizes import as_affine
 from polyopt.frontend.values.constants import value_of_global
-from polyopt.frontend.values.records import Bound, Modelled, Record
+from polyopt.frontend.values.records import Bound, Modelled, Record, Ruled
 from polyopt.frontend.values.values import (
     Known,
     Masked,
@@ -40,9 +43,12 @@ from polyopt.frontend.values.values import (
 from polyopt.frontend.variables import lists
 from polyopt.ir.expr import Expr, integer
 
+Call = Callable[[Value, Arguments], Value]
+"""Calls a function while a kernel is read."""
+
 
 def attribute_of(  # noqa: C901  one case per kind of object
-    b: Builder, base: Value, node: ast.Attribute, loc: Loc | None
+    b: Builder, base: Value, node: ast.Attribute, loc: Loc | None, call: Call
 ) -> Value:
     """Return the attribute that `node` asks of the value `base`; PO0124 or PO0152 if none."""
     match base:
@@ -68,7 +74,13 @@ def attribute_of(  # noqa: C901  one case per kind of object
         ) and not node.attr.startswith("_"):
             return Known(getattr(number, node.attr))
         case Known(value=Record() as owner):
-            return _part_of(b, owner, node.attr, loc)
+            return _part_of(b, owner, node.attr, loc, call)
+        case Known(value=type() as kind) if (part := _part_of_class(kind, node.attr)) is not None:
+            return part
+        case Known(value=Enum() as member) if node.attr in ("value", "name"):
+            return Known(getattr(member, node.attr))
+        case Sequence(kind=type()) if node.attr == "_replace":
+            return Known(Ruled(lambda _, args: _replaced(base, args)))
         case Known(value=Modelled() as owner):
             return owner.attribute(node.attr, loc)
         case Sequence(items=items, names=names) if node.attr in names:
@@ -94,7 +106,41 @@ def _is_of_random(value: object) -> bool:
     return type(value).__module__.startswith("numpy.random")
 
 
-def _part_of(b: Builder, owner: Record, name: str, loc: Loc | None) -> Value:
+def key_in(table: Collection[object], key: Value, loc: Loc | None) -> object:
+    """Return the text or number that `key` is, which has to be one of a dict's keys."""
+    match key:
+        case Known(value=str() | int() as name) if name in table:
+            return name
+        case _:
+            shown = repr(key.value) if isinstance(key, Known) else describe(key)
+            hint = f"its keys are {', '.join(map(repr, table))}"
+            refuse("PO0135", f"the dict has no entry {shown}", loc, hint)
+
+
+def _replaced(owner: Sequence, args: Arguments) -> Value:
+    """Return a named tuple with some of its items changed."""
+    unknown = [name for name in args.keywords if name not in owner.names]
+    if unknown or args.values:
+        hint = f"its items are {', '.join(owner.names)}"
+        refuse("PO0103", "`_replace` takes items by their names", args.loc, hint)
+    pairs = zip(owner.names, owner.items, strict=True)
+    return replace(owner, items=tuple(args.keywords.get(name, item) for name, item in pairs))
+
+
+def _part_of_class(kind: type, name: str) -> Value | None:
+    """Return a function of a class, or a member of an enumeration, which is always the same."""
+    found = inspect.getattr_static(kind, name, None)
+    if issubclass(kind, Enum):
+        return Known(kind.__members__[name]) if name in kind.__members__ else None
+    if kind.__module__ == "builtins" or kind.__module__.partition(".")[0] == "numpy":
+        return None
+    if isinstance(found, staticmethod | classmethod):
+        function = cast(Any, found.__func__)
+        return Known(function if isinstance(found, staticmethod) else Bound(function, kind))
+    return Known(found) if isinstance(plain_function(found), FunctionType) else None
+
+
+def _part_of(b: Builder, owner: Record, name: str, loc: Loc | None, call: Call) -> Value:
     """Return an attribute of an object, or of its class."""
     if owner.kind is dict:
         hint = 'read its entries, by names that are written out: `params["w"]`'
@@ -106,7 +152,11 @@ def _part_of(b: Builder, owner: Record, name: str, loc: Loc | None) -> Value:
         return Known(found.__func__)
     if isinstance(plain_function(found), FunctionType):
         return Known(Bound(cast(Any, found), owner))
-    if found is not None and not isinstance(found, property | classmethod):
+    if isinstance(found, property) and isinstance(found.fget, FunctionType):
+        return call(Known(Bound(found.fget, owner)), Arguments(name, (), {}, loc))
+    if isinstance(found, classmethod):
+        return Known(Bound(cast(Any, found.__func__), owner.kind))
+    if found is not None and not isinstance(found, property):
         return value_of_global(b, name, found, loc)
     hint = (
         "kernels read attributes that are arrays, numbers, functions, tuples, or objects with such"

@@ -8,8 +8,10 @@ Objects that a program makes: named tuples, dataclasses, `record`.
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any, cast
 
@@ -39,6 +41,7 @@ from polyopt.frontend.variables.call_frames import Frame
 from polyopt.ir.types import DType
 
 MAX_DEPTH = 30
+_NO_CALL = "subscripts stand in brackets: `a[0]`"
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +49,15 @@ class Vectorized:
     """`np.vectorize(function)` made inside the kernel."""
 
     function: Value
+
+
+@dataclass(frozen=True, eq=False)
+class Partial:
+    """`functools.partial(function, ...)`."""
+
+    function: Value
+    values: tuple[Value, ...]
+    keywords: Mapping[str, Value]
 
 
 def call_value(b: Builder, frame: Frame, function: Value, args: Arguments, node: ast.Call) -> Value:
@@ -58,8 +70,7 @@ def call_value(b: Builder, frame: Frame, function: Value, args: Arguments, node:
         case Known(value=known):
             return _call_known(b, frame, known, args, node)
         case _:
-            hint = "subscripts stand in brackets: `a[0]`"
-            refuse("PO0119", f"{describe(function)} cannot be called", args.loc, hint)
+            refuse("PO0119", f"{describe(function)} cannot be called", args.loc, _NO_CALL)
 
 
 def _call_known(  # noqa: C901  one case per kind of object
@@ -79,8 +90,22 @@ def _call_known(  # noqa: C901  one case per kind of object
         elements = Arguments(args.name, values, args.keywords, args.loc)
         return _by_rule(b, frame, Written(frontend.library.calls.vectorized), elements, node)
     if isinstance(known, Bound):
-        own = Arguments(args.name, (Known(known.owner), *args.values), args.keywords, args.loc)
+        own = replace(args, values=(Known(known.owner), *args.values))
         return call_value(b, frame, Known(known.function), own, node)
+    if isinstance(known, Record) and known.kind is not dict:
+        method = inspect.getattr_static(known.kind, "__call__", None)
+        if isinstance(plain_function(method), FunctionType):
+            return call_value(b, frame, Known(Bound(cast(Any, method), known)), args, node)
+        refuse("PO0119", f"{describe(Known(known))} cannot be called", args.loc, _NO_CALL)
+    if known is functools.partial:
+        return Known(Partial(args.values[0], args.values[1:], args.keywords))
+    if isinstance(known, functools.partial):
+        given = {name: Known(value) for name, value in known.keywords.items()}
+        known = Partial(Known(known.func), tuple(map(Known, known.args)), given)
+    if isinstance(known, Partial):
+        keywords = {**known.keywords, **args.keywords}
+        own = replace(args, values=(*known.values, *args.values), keywords=keywords)
+        return call_value(b, frame, known.function, own, node)
     if isinstance(known, Derived | Mapped) or known is derivative or known is examples:
         return _transformed(b, frame, known, args, node)
     plain = plain_function(known)
@@ -245,6 +270,10 @@ def made_object(known: object, args: Arguments) -> Value | None:
         assert isinstance(kind, Known)
         assert isinstance(kind.value, type)
         return Known(Record(kind.value, dict(args.keywords)))
+    if known is getattr(sys.modules.get("dataclasses"), "replace", ()):
+        (owner,) = args.values
+        if isinstance(owner, Known) and isinstance(owner.value, Record):
+            return Known(replaced(owner.value, args.keywords, args.loc))
     if not isinstance(known, type):
         return None
     if issubclass(known, tuple) and hasattr(known, "_fields"):
@@ -255,6 +284,16 @@ def made_object(known: object, args: Arguments) -> Value | None:
     if is_plain_dataclass(known):
         return Known(Record(known, _bound(known, args)))
     return None
+
+
+def replaced(owner: Record, changes: Mapping[str, Value], loc: Loc | None) -> Record:
+    """Return an object of a dataclass with some of its fields changed."""
+    unknown = [name for name in changes if name not in owner.fields]
+    if unknown or not is_plain_dataclass(owner.kind):
+        name = owner.kind.__name__
+        hint = f"make one of all its fields: {name}(...)"
+        refuse("PO0103", f"`replace` of an object of class `{name}`", loc, hint)
+    return Record(owner.kind, {**owner.fields, **changes})
 
 
 def _bound(kind: type, args: Arguments) -> dict[str, Value]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 from contextlib import AbstractContextManager
+from enum import Enum
 
 import numpy as np
 
@@ -141,6 +142,11 @@ def compared(b: Builder, op: ast.cmpop, left: Value, right: Value, loc: Loc | No
     if records and not with_none and not isinstance(op, ast.In | ast.NotIn):
         hint = "compare what they hold: `p.x == q.x`, or `p['x'] == q['x']`"
         refuse("PO0127", f"a comparison of {describe(records[0])}", loc, hint)
+    match left, right:
+        case Known(value=Enum() as one), Known(value=Enum() as two):
+            return Known((one == two) == isinstance(op, ast.Eq | ast.Is))
+        case _:
+            pass
     match op:
         case ast.Is() | ast.IsNot():
             same = _is_same(left, right, loc)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Mapping
 from collections.abc import Sequence as Items
 
 import numpy as np
@@ -24,7 +23,7 @@ from polyopt.frontend.program.builder import Builder
 from polyopt.frontend.program.decisions import decided
 from polyopt.frontend.program.memory import buffers_read, forced, settled
 from polyopt.frontend.program.snapshots import picked_side
-from polyopt.frontend.reader.attributes import attribute_of
+from polyopt.frontend.reader.attributes import attribute_of, key_in
 from polyopt.frontend.reader.calls import call_value
 from polyopt.frontend.reader.closures import Closure, call_closure, closure_of
 from polyopt.frontend.reader.comprehensions import Generated, Grown, comprehension, unrolled
@@ -102,7 +101,8 @@ def evaluate(b: Builder, frame: Frame, node: ast.expr) -> Value:  # noqa: C901  
             return Known(Record(dict, dict(zip(keys, evaluate_all(b, frame, parts), strict=True))))
         case ast.Attribute():
             base = evaluate(b, frame, node.value)
-            return attribute_of(b, base, node, loc)
+            called = ast.copy_location(ast.Call(node, [], []), node)
+            return attribute_of(b, base, node, loc, lambda f, a: call_value(b, frame, f, a, called))
         case ast.Subscript():
             return _subscript(b, frame, node)
         case ast.BinOp(left=left, op=op, right=right):
@@ -286,26 +286,16 @@ def _subscript(b: Builder, frame: Frame, node: ast.Subscript) -> Value:
 def _item_of(b: Builder, frame: Frame, base: Value, node: ast.Subscript) -> Value:
     """Return an item of a tuple or a list, or an entry of a dict."""
     loc = frame.loc(node)
-    match base:
+    match as_sequence(base):
         case Sequence(items=items):
             return _item(b, frame, items, node)
-        case Known(value=tuple(known)) | Known(value=list(known)):
-            return _item(b, frame, tuple(Known(k) for k in known), node)
+        case Known(value=dict() as known):
+            key = key_in(known, evaluate(b, frame, node.slice), loc)
+            return value_of_global(b, ast.unparse(node), known[key], loc)
         case Known(value=Record(fields=fields) as owner) if owner.kind is dict:
-            return _entry(fields, evaluate(b, frame, node.slice), loc)
+            return fields[str(key_in(fields, evaluate(b, frame, node.slice), loc))]
         case _:
             refuse("PO0135", f"a subscript of {describe(base)}", loc, "subscript arrays and tuples")
-
-
-def _entry(fields: Mapping[str, Value], key: Value, loc: Loc | None) -> Value:
-    """Return an entry of a dict."""
-    match key:
-        case Known(value=str(name)) if name in fields:
-            return fields[name]
-        case _:
-            shown = repr(key.value) if isinstance(key, Known) else describe(key)
-            hint = f"its keys are {', '.join(map(repr, fields))}"
-            refuse("PO0135", f"the dict has no entry {shown}", loc, hint)
 
 
 def _joined_parts(

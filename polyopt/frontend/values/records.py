@@ -27,10 +27,13 @@ class Record:
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """A function of a record's class; it is called with the record before other arguments."""
+    """A function of a record's class; it is called with the record before other arguments.
+
+    Or with the class, where it is a class method.
+    """
 
     function: Callable[..., object]
-    owner: Record
+    owner: Record | type
 
 
 @dataclass(frozen=True, eq=False)
