@@ -135,8 +135,8 @@ STAGES = {
     "pipeline",
 }  # fmt: skip
 RUNTIME_IR = {
-    *("annotations", "arranging", "array", "expr", "host", "integers", "library", "loops", "showing"),
-    *("source", "types"),
+    *("annotations", "arranging", "array", "expr", "host", "integers", "library", "loops"),
+    *("showing", "source", "types"),
 }
 ISL = {
     "ir",

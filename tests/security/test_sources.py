@@ -21,7 +21,7 @@ CALLS = {
     "os.system", "os.popen", "runpy.run_path", "runpy.run_module",
 }  # fmt: skip
 KNOWN = {
-    ("capture/by_name.py", "import pickle"): "raises PicklingError for a kernel that cannot be found again",
+    ("capture/by_name.py", "import pickle"): "raises PicklingError for a function without a name",
     ("capture/text.py", "exec"): "the text of the user's own function, changed by polyopt",
     ("capture/text.py", "compile"): "the same",
     ("capture/text.py", "builtins.compile"): "the same",
