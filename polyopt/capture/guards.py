@@ -161,6 +161,8 @@ class _Found:
                 self.others.append(lambda: getattr(owner, name, ABSENT) is value)
             else:
                 self._name(names, name, value)
+        elif step is Step.ATTRIBUTE:
+            self.others.append(lambda: getattr(owner, name, ABSENT) is value)
         self._contents(value)
 
     def _name(self, names: dict[Any, object], key: object, value: object) -> None:

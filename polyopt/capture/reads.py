@@ -28,7 +28,7 @@ class Step(Enum):
     """How one value leads to another."""
 
     NAME = "name"  # what a name means in a function: a free variable, a global or a builtin
-    ATTRIBUTE = "attribute"  # of a module
+    ATTRIBUTE = "attribute"  # of a module or a class
     INNER = "inner"  # the function inside a kernel or `np.vectorize`
     ITEM = "item"  # of a tuple or list, or of a dict by a text
     DEFAULT = "default"  # of a parameter
@@ -94,7 +94,8 @@ class _Walk:
         """Remember the way to a value; return where functions and modules in it were met before."""
         self._values[path] = value
         known: list[Path] = []
-        if isinstance(value, types.FunctionType | types.ModuleType):
+        is_class = isinstance(value, type) and not is_known(value.__module__)
+        if is_class or isinstance(value, types.FunctionType | types.ModuleType):
             before = self._paths.setdefault(id(value), path)
             known += [] if before == path else [before]
         inner = _inner(value)
@@ -148,14 +149,16 @@ class Recording(_Walk):
         is_builtin = found is getattr(builtins, name, None) and name not in function.__globals__
         return ABSENT if is_builtin else found
 
-    def attribute(self, owner: types.ModuleType, name: str) -> object:
-        """Return the attribute of a module; raises AttributeError."""
+    def attribute(self, owner: types.ModuleType | type, name: str) -> object:
+        """Return the attribute of a module or a class; raises AttributeError."""
         found = self._step(owner, Step.ATTRIBUTE, name)
         if found is ABSENT:
             raise AttributeError(name)
         return found
 
-    def _step(self, owner: types.FunctionType | types.ModuleType, step: Step, name: str) -> object:
+    def _step(
+        self, owner: types.FunctionType | types.ModuleType | type, step: Step, name: str
+    ) -> object:
         before = self._paths.get(id(owner))
         if before is None:
             home = owner.__name__ if isinstance(owner, types.ModuleType) else owner.__module__
@@ -216,7 +219,7 @@ def _follow(owner: object, step: Step, name: str) -> object:
                     return ABSENT
             known = getattr(builtins, name, ABSENT)
             return owner.__globals__.get(name, known)
-        case Step.ATTRIBUTE if isinstance(owner, types.ModuleType):
+        case Step.ATTRIBUTE if isinstance(owner, types.ModuleType | type):
             return getattr(owner, name, ABSENT)
         case Step.INNER:
             return _inner(owner) or ABSENT

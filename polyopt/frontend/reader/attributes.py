@@ -75,7 +75,9 @@ def attribute_of(  # noqa: C901  one case per kind of object
             return Known(getattr(number, node.attr))
         case Known(value=Record() as owner):
             return _part_of(b, owner, node.attr, loc, call)
-        case Known(value=type() as kind) if (part := _part_of_class(kind, node.attr)) is not None:
+        case Known(value=type() as kind) if (
+            part := _of_class(b, kind, node.attr, loc)
+        ) is not None:
             return part
         case Known(value=Enum() as member) if node.attr in ("value", "name"):
             return Known(getattr(member, node.attr))
@@ -127,8 +129,8 @@ def _replaced(owner: Sequence, args: Arguments) -> Value:
     return replace(owner, items=tuple(args.keywords.get(name, item) for name, item in pairs))
 
 
-def _part_of_class(kind: type, name: str) -> Value | None:
-    """Return a function of a class, or a member of an enumeration, which is always the same."""
+def _of_class(b: Builder, kind: type, name: str, loc: Loc | None) -> Value | None:
+    """Return an attribute of a class of the user's, None where it has none, or none to read."""
     found = inspect.getattr_static(kind, name, None)
     if issubclass(kind, Enum):
         return Known(kind.__members__[name]) if name in kind.__members__ else None
@@ -137,7 +139,9 @@ def _part_of_class(kind: type, name: str) -> Value | None:
     if isinstance(found, staticmethod | classmethod):
         function = cast(Any, found.__func__)
         return Known(function if isinstance(found, staticmethod) else Bound(function, kind))
-    return Known(found) if isinstance(plain_function(found), FunctionType) else None
+    if found is None or hasattr(found, "__get__"):
+        return Known(found) if isinstance(plain_function(found), FunctionType) else None
+    return value_of_global(b, name, b.facts.recording.attribute(kind, name), loc)
 
 
 def _part_of(b: Builder, owner: Record, name: str, loc: Loc | None, call: Call) -> Value:
@@ -156,8 +160,8 @@ def _part_of(b: Builder, owner: Record, name: str, loc: Loc | None, call: Call) 
         return call(Known(Bound(found.fget, owner)), Arguments(name, (), {}, loc))
     if isinstance(found, classmethod):
         return Known(Bound(cast(Any, found.__func__), owner.kind))
-    if found is not None and not isinstance(found, property):
-        return value_of_global(b, name, found, loc)
+    if found is not None and not hasattr(found, "__get__"):
+        return value_of_global(b, name, b.facts.recording.attribute(owner.kind, name), loc)
     hint = (
         "kernels read attributes that are arrays, numbers, functions, tuples, or objects with such"
     )

@@ -28,7 +28,13 @@ class Kind(IntEnum):
     SECOND = 1
 
 
+class Config:
+    alpha, table = 2.0, (1.0, 3.0)
+
+
 class Model:
+    offset = 0.5
+
     def __init__(self, count: int) -> None:
         self.w, self.k = np.linspace(0.0, 1.0, count), 2.0
 
@@ -116,6 +122,10 @@ def from_tables(x):
     return TABLE["reduce"](x) * TABLE["alpha"] + TABLE["inner"]["beta"] - TABLE[3]
 
 
+def of_classes(model, x):
+    return x * Config.alpha + Config.table[1] + model.offset
+
+
 def dispatched(x, how):
     return {"double": 2.0 * x, "same": x}[how]
 
@@ -126,7 +136,8 @@ CALLS = [
     (by_value, (A, Mode.SUM)), (by_value, (A, Mode.MEAN)),
     (by_number, (A, Kind.FIRST)), (by_number, (A, Kind.SECOND)),
     (made_partial, (A,)), (given_partial, (A,)), (moved, (State(A, 1.0),)),
-    (slower, (Rates(), A)), (from_tables, (A,)), (dispatched, (A, "double")),
+    (of_classes, (Model(4), A)), (slower, (Rates(), A)), (from_tables, (A,)),
+    (dispatched, (A, "double")),
 ]  # fmt: skip
 
 
@@ -160,6 +171,18 @@ def test_entries_of_tables_are_read_again(monkeypatch) -> None:
     monkeypatch.setitem(TABLE["inner"], "beta", -2.0)
     with pytest.raises(po.UsageError, match="PO0228"):
         compiled(A)
+
+
+def test_attributes_of_classes_are_read_again(monkeypatch) -> None:
+    kernel, model = po.kernel(of_classes), Model(4)
+    np.testing.assert_array_equal(kernel(model, A), of_classes(model, A))
+    for owner, name, value in [
+        (Config, "alpha", 5.0), (Config, "table", (2.0, 4.0)), (Model, "offset", 1.5),
+    ]:  # fmt: skip
+        monkeypatch.setattr(owner, name, value)
+        np.testing.assert_array_equal(kernel(model, A), of_classes(model, A))
+    monkeypatch.undo()
+    np.testing.assert_array_equal(kernel(model, A), of_classes(model, A))
 
 
 WEIGHTS = {"w": np.arange(4.0)}
