@@ -2,4 +2,4 @@ from polyopt.saving import save_kernel
 
 
 def act():
-    save_kernel("scaled.po", object(), (), None)
+    save_kernel("scaled.po", object(), None, (), None)
