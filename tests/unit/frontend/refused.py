@@ -38,8 +38,8 @@ async def coroutine(A):
 
 
 def uses_dict(A):
-    """PO0115: {"a"""
-    d = {"a": 1}
+    """PO0115: {0: 1}"""
+    d = {0: 1}
     return d
 
 
