@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from polyopt.aliasing import with_sharing
 from polyopt.building import Accept, compile_stages
-from polyopt.capture.by_name import by_name
 from polyopt.capture.guards import different
 from polyopt.capture.text import keep_lines
 from polyopt.compiled import (
@@ -489,6 +488,8 @@ class Kernel(Generic[P, R]):
             )
 
     def __reduce__(self) -> tuple[object, ...]:
+        from polyopt.capture.by_name import by_name
+
         return by_name(self.py_func, Kernel, self.options)
 
     def __repr__(self) -> str:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyopt.building import Accept, Built, build_kernel, compile_stages
-from polyopt.capture.by_name import by_name
 from polyopt.capture.guards import Guards, different, guards_of
 from polyopt.capture.reads import Read
 from polyopt.errors import (
@@ -402,6 +401,8 @@ class CompiledKernel:
         return bench(subject, args, kwargs, against, seconds)
 
     def __reduce__(self) -> tuple[object, ...]:
+        from polyopt.capture.by_name import by_name
+
         return by_name(self.py_func, compile_for, self.types, self.options)
 
     def __repr__(self) -> str:

@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from polyopt.api import Kernel
-from polyopt.capture.by_name import by_name
 from polyopt.capture.text import function_of_text
 from polyopt.decorator import kernel
 from polyopt.digest import hex_digest
@@ -134,6 +133,8 @@ class DerivativeKernel(Kernel[..., Any]):
         return DerivativeKernel(*self._derives, self.options.changed(options))
 
     def __reduce__(self) -> tuple[object, ...]:
+        from polyopt.capture.by_name import by_name
+
         mode, function, *rest = self._derives
         return by_name(function, _of_function, mode, *rest, self.options)
 
