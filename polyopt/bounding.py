@@ -27,7 +27,8 @@ from polyopt.ir.source import ScalarArg
 from polyopt.numerics.bounds import Analysis, Bounds, analyse, error_bounds
 from polyopt.numerics.compare import Comparison, compare
 from polyopt.numerics.results import result_arrays
-from polyopt.pipeline import bounded_lower, sequential
+from polyopt.pipeline import bounded_lower
+from polyopt.proving import sequential
 from polyopt.runtime import build as builder
 from polyopt.runtime.caller import caller_for
 from polyopt.runtime.check import check_call

@@ -15,19 +15,17 @@ from typing import TypeAlias, TypeVar
 
 from polyopt import emit, schedule, strategy
 from polyopt.dataclass import dataclass, field, replace
-from polyopt.emit.lanes import is_contiguous, row_arrays
 from polyopt.emit.lower import lower, outgrowing
 from polyopt.emit.text import emit as print_loops
 from polyopt.errors import BudgetError, EmitError, PolyoptError, ScheduleError
 from polyopt.ir.budget import Budget, Cost, Dropped, note_dropped, optional, query
 from polyopt.ir.host import DeviceProgram, Emitted
-from polyopt.ir.loops import Body, For, LoopFunction, LoopKind, Node
-from polyopt.ir.nodes import map_bodies
+from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Program, inner_scops
 from polyopt.ir.scop import Scop
 from polyopt.machine import Machine
 from polyopt.proof import Certificate
-from polyopt.proving import Form, first_proven, holds_elements, plain_loops
+from polyopt.proving import Form, first_proven, holds_elements, plain_loops, sequential
 from polyopt.schedule import Schedule, source_schedule
 from polyopt.targets import FUSED, FpMode, Options, Target, seconds_to_compile
 from polyopt.transforms import parse_schedules, refuse_mapped, show_schedules
@@ -317,6 +315,8 @@ def in_parts(program: Program, options: Options) -> Program:
 
 def _speculated(program: Program, options: Options) -> Program:
     """Return `program` with scalars that conditions set made in each iteration anew."""
+    if all(s.guard is None for scop in program.scops for s in scop.statements):
+        return program
     program = schedule.speculation.with_speculated_scalars(program)
     inserts = options.schedule is None
     return schedule.definite_assignment.with_set_scalars(program, inserts=inserts)
@@ -480,23 +480,3 @@ def only_schedule(program: Program, schedules: tuple[Schedule, ...]) -> Schedule
         f"`{program.name}` has {len(schedules)} static control parts, each with its own schedule",
         hint="ask for `schedules`; in a schedule's text `part(1)` says which part follows",
     )
-
-
-def sequential(function: LoopFunction) -> LoopFunction:
-    """Return `function` with its parallel loops run by one thread, single elements in lanes."""
-    return replace(function, body=_sequential(function.body, row_arrays(function)))
-
-
-def _sequential(body: Body, rows: frozenset[str]) -> Body:
-    nodes: list[Node] = []
-    for node in body:
-        match node:
-            case For(kind=LoopKind.PARALLEL, reductions=()) if is_contiguous(node, rows):
-                nodes.append(replace(node, kind=LoopKind.VECTOR))
-            case For(kind=LoopKind.PARALLEL):
-                inner = _sequential(node.body, rows)
-                in_order = replace(node, kind=LoopKind.SEQUENTIAL, body=inner)
-                nodes.append(in_order.annotated(reductions=()))
-            case _:
-                nodes.append(map_bodies(node, _sequential, rows))
-    return tuple(nodes)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.fault_exits import exit_on_faults
+from polyopt.emit.lanes import is_contiguous, row_arrays
 from polyopt.emit.passes.ratios import settle_ratios
 from polyopt.errors import BudgetError
 from polyopt.ir.budget import note_dropped, query
@@ -92,3 +93,23 @@ def _plain_node(node: Node) -> Node:
     if isinstance(node, For) and node.kind in (LoopKind.VECTOR, LoopKind.UNROLL):
         node = replace(node, kind=LoopKind.SEQUENTIAL)
     return map_bodies(node, _plain)
+
+
+def sequential(function: LoopFunction) -> LoopFunction:
+    """Return `function` with its parallel loops run by one thread, single elements in lanes."""
+    return replace(function, body=_sequential(function.body, row_arrays(function)))
+
+
+def _sequential(body: Body, rows: frozenset[str]) -> Body:
+    nodes: list[Node] = []
+    for node in body:
+        match node:
+            case For(kind=LoopKind.PARALLEL, reductions=()) if is_contiguous(node, rows):
+                nodes.append(replace(node, kind=LoopKind.VECTOR))
+            case For(kind=LoopKind.PARALLEL):
+                inner = _sequential(node.body, rows)
+                in_order = replace(node, kind=LoopKind.SEQUENTIAL, body=inner)
+                nodes.append(in_order.annotated(reductions=()))
+            case _:
+                nodes.append(map_bodies(node, _sequential, rows))
+    return tuple(nodes)

@@ -67,7 +67,7 @@ LAYERS: dict[str, set[str]] = {
         "transforms", "strategy", "pipeline", "building",
     },
     "bounding": {
-        *_COMPILER, "emit", "schedule", "runtime", "targets", "pipeline", "numerics",
+        *_COMPILER, "emit", "schedule", "runtime", "targets", "pipeline", "proving", "numerics",
     },
     "benching": {"errors", "ir", "frontend", "specialize", "tuning", "bounding", "numerics"},
     "verifying": {"errors", "ir", "frontend", "numerics", "bounding"},

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from polyopt.proof import block_privatization as block_privatization
     from polyopt.proof import dataflow as dataflow
     from polyopt.proof import exposed_reads as exposed_reads
+    from polyopt.proof import kept_values as kept_values
     from polyopt.proof import matrix as matrix
     from polyopt.proof import mirroring as mirroring
     from polyopt.proof import regrouping as regrouping

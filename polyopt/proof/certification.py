@@ -50,7 +50,6 @@ from polyopt.proof.forms import check_forms, check_scans
 from polyopt.proof.forward_substitution import substitute_operands
 from polyopt.proof.groups import groups_of
 from polyopt.proof.instances import PlacedRun, check_instances, place_runs
-from polyopt.proof.kept_values import with_conditions
 from polyopt.proof.kernels import check_kernels, has_kernels, without_kernels
 from polyopt.proof.order import check_order
 from polyopt.proof.partial import mentioned, without_partial_results
@@ -134,7 +133,7 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
         yield Claim(ClaimKind.BOUNDS, tested, Verdict.OPEN, "", reason)
         return
     plain = substitute_operands(reroll(one_lane(plain, names), names), names)
-    plain = with_conditions(plain, program)
+    plain = _with_conditions(plain, program)
     used = mentioned(plain)
     if program.is_static:
         is_temporary = _is_temporary(program.scop)
@@ -148,6 +147,12 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
         yield Claim(ClaimKind.CONTROL, error.subject, Verdict.OPEN, "", error.reason)
         return
     yield Claim(ClaimKind.CONTROL, "regions", Verdict.PROVEN, "")
+
+
+def _with_conditions(body: Body, program: Program) -> Body:
+    if all(s.guard is None for scop in program.scops for s in scop.statements):
+        return body
+    return proof.kept_values.with_conditions(body, program)
 
 
 def _form_claims(program: Program, function: LoopFunction, path: Path) -> Iterator[Claim]:
