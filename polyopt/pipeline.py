@@ -105,7 +105,7 @@ def _compile(
     expect: Expect | None,
 ) -> Compilation:
     stage = _Stages(budget, after_stage)
-    program = with_mode(_speculated(program, options), options)
+    program = with_mode(_speculated(program), options)
     settled = in_parts(program, options)
     if not settled.is_static:
         whole = settled
@@ -302,7 +302,8 @@ def _settled(program: Program) -> Program:
 
 def prepared(program: Program, options: Options) -> Program:
     """Return `program` as it is scheduled: with what the mode leaves open, in parts."""
-    return schedule.regions.settle_regions(in_parts(with_mode(program, options), options))
+    settled = in_parts(with_mode(_speculated(program), options), options)
+    return schedule.regions.settle_regions(settled)
 
 
 def in_parts(program: Program, options: Options) -> Program:
@@ -313,13 +314,12 @@ def in_parts(program: Program, options: Options) -> Program:
     return schedule.large_parts.split_large(program)
 
 
-def _speculated(program: Program, options: Options) -> Program:
+def _speculated(program: Program) -> Program:
     """Return `program` with scalars that conditions set made in each iteration anew."""
     if all(s.guard is None for scop in program.scops for s in scop.statements):
         return program
     program = schedule.speculation.with_speculated_scalars(program)
-    inserts = options.schedule is None
-    return schedule.definite_assignment.with_set_scalars(program, inserts=inserts)
+    return schedule.definite_assignment.with_set_scalars(program)
 
 
 def with_mode(program: Program, options: Options) -> Program:

@@ -27,21 +27,20 @@ MOST = 8
 """Comparisons whose combinations are tried."""
 
 
-def with_set_scalars(program: Program, *, inserts: bool) -> Program:
-    """Return `program` with these scalars set first; `inserts`: statements may be added for it."""
+def with_set_scalars(program: Program) -> Program:
+    """Return `program` with these scalars set first, by further statements where necessary."""
     parts = tuple(
-        _with_set_scalars(part, inserts=inserts) if isinstance(part, Scop) else part
-        for part in program.parts
+        _with_set_scalars(part) if isinstance(part, Scop) else part for part in program.parts
     )
     return program if parts == program.parts else replace(program, parts=parts)
 
 
-def _with_set_scalars(scop: Scop, *, inserts: bool) -> Scop:
+def _with_set_scalars(scop: Scop) -> Scop:
     for array in scop.arrays:
         if array.role is Role.TEMP and not array.shape:
             for first, *others in _groups(array.name, scop.statements):
                 if _is_set([first, *others], scop.statements):
-                    scop = _begun(first.name, scop, inserts=inserts)
+                    scop = _begun(first.name, scop)
     return scop
 
 
@@ -151,15 +150,13 @@ def _holds(condition: Expr, known: Mapping[Expr, bool]) -> bool:
             return known[atom] is (atom == condition)
 
 
-def _begun(name: str, scop: Scop, *, inserts: bool) -> Scop:
+def _begun(name: str, scop: Scop) -> Scop:
     """Return the Scop with a scalar set where its first write, statement `name`, stands."""
     first = scop.statement(name)
     if isinstance(first.value, Const):
         always = replace(first, guard=None)
         statements = (always if s is first else s for s in scop.statements)
         return replace(scop, statements=tuple(statements))
-    if not inserts:
-        return scop
     depth = len(first.order) - 1
     found: list[Statement] = []
     for statement in scop.statements:

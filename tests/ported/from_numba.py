@@ -209,7 +209,7 @@ def count_instead(codes, kinds):
 @ported(
     lambda r: (r.integers(0, 5, 30), 5),
     refused="PO0115",
-    hint="use separate variables or an array",
+    hint="use an array, or texts",
     instead=(count_instead, lambda r: (r.integers(0, 5, 30), 5)),
 )
 def count_in_a_typed_dict(codes, kinds):
