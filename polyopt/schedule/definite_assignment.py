@@ -5,7 +5,7 @@ condition, to that write's value if this is a constant, else to 0: no iteration 
 earlier one left, so that no dependence says so (definite assignment: J. Gosling and others, "The
 Java Language Specification", Java SE 8 Edition, chapter 16).
 Leaves alone: scalars that a read may find unset, conditions that change before the read, those with
-more than `MOST` comparisons.
+more than `MOST` comparisons, and writes under a condition that one test before the loop decides.
 """
 
 from __future__ import annotations
@@ -16,9 +16,19 @@ from collections.abc import Iterator, Mapping, Sequence
 import islpy as isl
 
 from polyopt.dataclass import replace
-from polyopt.ir.expr import Binary, BinaryOp, Compare, Const, Expr, Unary, UnaryOp, integer
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    Const,
+    Expr,
+    Unary,
+    UnaryOp,
+    integer,
+    operands,
+)
 from polyopt.ir.integers import is_total, opposite
-from polyopt.ir.names import fresh_name, reads
+from polyopt.ir.names import fresh_name, has_iterator, reads
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Role, Scop, Statement
 from polyopt.ir.types import DType
@@ -59,7 +69,7 @@ def _is_set(writes: Sequence[Statement], statements: Sequence[Statement]) -> boo
     name = first.target.array
     depth = len(first.order) - 1
     domain = _unnamed(first)
-    if not all(_unnamed(other).is_equal(domain) for other in writes):
+    if not all(_unnamed(other).is_equal(domain) for other in writes) or _waits(writes, statements):
         return False
     after = _place(writes[-1], depth) + 1
     is_always = _is_decided(writes, None, after, statements)
@@ -71,6 +81,19 @@ def _is_set(writes: Sequence[Statement], statements: Sequence[Statement]) -> boo
         elif not is_always:
             return False
     return bool(readers)
+
+
+def _waits(writes: Sequence[Statement], statements: Sequence[Statement]) -> bool:
+    """Tell whether all writes stand under a condition that may be asked before their loop."""
+    first = writes[0]
+    if not first.iters:
+        return False
+    here = {s.target.array for s in statements if s.order[:-1] == first.order[:-1]}
+    conjuncts = [set(operands(s.guard, BinaryOp.AND)) for s in writes if s.guard is not None]
+    return any(
+        not reads(part) & here and not has_iterator(part, first.iters[-1:])
+        for part in set.intersection(*conjuncts)
+    )
 
 
 def _is_inside(reader: Statement, first: Statement) -> bool:

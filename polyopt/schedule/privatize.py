@@ -226,7 +226,7 @@ def _forward(scop: Scop, array: Array) -> Scop | None:
         return None
     if any(len(reader.iters) != depth for reader in readers):
         return None
-    if cost(writer.value) * _copies(writer.value, readers, array.name) > MAX_COST:
+    if cost(writer.value) > MAX_COST or _is_copied(writer.value, readers, array.name):
         return None
     flow = last_writers(scop, array.name)
     if not _covered(scop, readers, array.name, flow):
@@ -251,11 +251,12 @@ def _forward(scop: Scop, array: Array) -> Scop | None:
     return Scop(scop.params, scop.context, arrays, statements)
 
 
-def _copies(value: Expr, readers: list[Statement], scalar: str) -> int:
-    """Return how often a choice would be written; 1 for other values."""
+def _is_copied(value: Expr, readers: list[Statement], scalar: str) -> bool:
+    """Tell whether a choice would be written so often that it cannot be read where it stands."""
     if not any(isinstance(part, Select) for part in walk(value)):
-        return 1
-    return sum(load.array == scalar for reader in readers for load in reader.loads)
+        return False
+    copies = sum(load.array == scalar for reader in readers for load in reader.loads)
+    return copies * cost(value) > 2 * MAX_COST
 
 
 def cost(expr: Expr) -> int:
