@@ -133,7 +133,6 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
         yield Claim(ClaimKind.BOUNDS, tested, Verdict.OPEN, "", reason)
         return
     plain = substitute_operands(reroll(one_lane(plain, names), names), names)
-    plain = _with_conditions(plain, program)
     used = mentioned(plain)
     if program.is_static:
         is_temporary = _is_temporary(program.scop)
@@ -147,12 +146,6 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
         yield Claim(ClaimKind.CONTROL, error.subject, Verdict.OPEN, "", error.reason)
         return
     yield Claim(ClaimKind.CONTROL, "regions", Verdict.PROVEN, "")
-
-
-def _with_conditions(body: Body, program: Program) -> Body:
-    if all(s.guard is None for scop in program.scops for s in scop.statements):
-        return body
-    return proof.kept_values.with_conditions(body, program)
 
 
 def _form_claims(program: Program, function: LoopFunction, path: Path) -> Iterator[Claim]:
@@ -234,6 +227,8 @@ def part_claims(
 
     `used` is the number of times that the whole program mentions each array.
     """
+    if any(s.guard is not None for s in scop.statements):
+        body = proof.kept_values.with_conditions(body, scop)
     claims = (
         claim
         for some, loops in groups_of(scop, body)

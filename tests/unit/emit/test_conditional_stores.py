@@ -43,6 +43,20 @@ def two_stores(x, y):
             y[i] = x[i]
 
 
+def kept_twice(x, y):
+    for i in range(y.shape[0]):
+        if x[i] > 0.0:
+            y[i] = x[i] if x[i] > y[i] else y[i]
+
+
+def clipped(x, y):
+    for i in range(y.shape[0]):
+        if y[i] > x[i]:
+            y[i] = x[i]
+        elif y[i] < -x[i]:
+            y[i] = -x[i]
+
+
 def quotient(x, y):
     for i in range(y.shape[0]):
         if x[i] != 0.0:
@@ -67,7 +81,7 @@ def strided(x, y):
             y[2 * i] = x[i]
 
 
-CHOSEN = {negated: 1, picked: 1, two_stores: 1, quotient: 1}
+CHOSEN = {negated: 1, picked: 1, two_stores: 1, quotient: 1, kept_twice: 1}
 LEFT = (power, sizes, strided)
 
 
@@ -144,7 +158,9 @@ def changed(node, old, new):
 @pytest.mark.toolchain
 @pytest.mark.parametrize("level", ["x86-64-v2", "x86-64-v3"])
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.float64])
-@pytest.mark.parametrize("function", [negated, picked, two_stores], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "function", [negated, picked, two_stores, kept_twice, clipped], ids=lambda f: f.__name__
+)
 def test_values(function, dtype, level, monkeypatch):
     monkeypatch.setenv("POLYOPT_MACHINE", level)
     for n in (0, 1, 31, 200):
