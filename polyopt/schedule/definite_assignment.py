@@ -74,6 +74,8 @@ def _is_set(writes: Sequence[Statement], statements: Sequence[Statement]) -> boo
     after = _place(writes[-1], depth) + 1
     is_always = _is_decided(writes, None, after, statements)
     readers = [s for s in statements if any(load.array == name for load in s.loads)]
+    if any(load.array == name for load in first.loads):
+        return False  # it reads what an earlier iteration left
     for reader in readers:
         if _is_inside(reader, first):
             if not _is_decided(writes, reader.guard, _place(reader, depth), statements):

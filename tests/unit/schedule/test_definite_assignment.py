@@ -140,7 +140,29 @@ def last_is_read(x, out):
     out[0] += s
 
 
+def counted(x, out):
+    s = 0.0
+    for i in range(x.shape[0]):
+        if x[i] < 0.5:
+            s += 1.0
+        else:
+            s = x[i]
+        out[i] = s
+
+
+def decided_by_itself(x, out):
+    s = 0.0
+    for i in range(x.shape[0]):
+        if s < 0.5:
+            s = x[i]
+        else:
+            s = 0.25
+        out[i] = s
+
+
 CASES = {
+    counted: set(),
+    decided_by_itself: {"s"},
     last_is_read: {"s"},
     last_is_kept: set(),
     three_sides: {"s"},
@@ -154,7 +176,7 @@ CASES = {
     read_before: {"s"},
 }
 
-KEPT = (last_is_read, read_before)  # the next iteration, or what follows, reads the scalar
+KEPT = (last_is_read, read_before, decided_by_itself)  # the next iteration, or what follows, reads the scalar
 
 
 def arguments():
