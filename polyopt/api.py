@@ -165,13 +165,14 @@ class Kernel(Generic[P, R]):
         extents called `N` in, and leaves those called `T` open, as all are that are not named.
         Raises `UsageError` PO0222 for a size that is neither a number from 0 nor `po.any`.
         """
-        if self._parameters.is_open or any(map(is_structured, (*args, *kwargs.values()))):
-            given = as_declared(self.py_func, self._parameters, self._parameters.bind(args, kwargs))
-            inner, apart = self._apart(given)
-            return inner.compile(*apart)
         from polyopt.frontend.syntax.fixed_sizes import refuse_open, sizes_among, with_extents
 
         refuse_open(args, kwargs, self._parameters.names)
+        own = (value for name, value in kwargs.items() if name in self._parameters.names)
+        if self._parameters.is_open or any(map(is_structured, (*args, *own))):
+            given = as_declared(self.py_func, self._parameters, self._parameters.bind(args, kwargs))
+            inner, apart = self._apart(given)
+            return inner.compile(*apart)
         sizes = sizes_among(self.py_func, kwargs, self._parameters.names)
         types, values = self._example(args, {n: v for n, v in kwargs.items() if n not in sizes})
         return self._specialized(with_extents(self.py_func, types, sizes), values)

@@ -92,7 +92,7 @@ def _is_choice(node: If, loop: For, own: frozenset[str], fixed: frozenset[str]) 
     match node:
         case If(then=(Assign(target=Load() as target) as changed,), otherwise=()):
             if _is_of_lane(target, loop):
-                may_be = _is_of_data(node.condition, own) and target.array not in fixed
+                may_be = _is_of_data(node.condition, own, loop.iter) and target.array not in fixed
             else:
                 may_be = _is_sum(changed, loop)
         case If(then=(SetLocal() as changed,), otherwise=()):
@@ -113,10 +113,17 @@ def _is_sum(update: Assign, loop: For) -> bool:
     return is_one and isinstance(update.value, Binary) and update.value.left == update.target
 
 
-def _is_of_data(condition: Expr, own: frozenset[str]) -> bool:
-    """Tell whether every part of a condition asks for elements, or for locals made of them."""
+def _is_of_data(condition: Expr, own: frozenset[str], name: str) -> bool:
+    """Tell whether every part of a condition asks for elements of a lane, or for locals of it.
+
+    Others are asked before the loop.
+    """
     return all(
-        any(isinstance(p, Load) or (isinstance(p, Symbol) and p.name in own) for p in walk(part))
+        any(
+            (isinstance(p, Load) and Iter(name) in walk(p))
+            or (isinstance(p, Symbol) and p.name in own)
+            for p in walk(part)
+        )
         for part in operands(condition, BinaryOp.AND)
     )
 

@@ -14,10 +14,12 @@ from polyopt.ir.expr import (
     Binary,
     BinaryOp,
     Call,
+    Compare,
     Expr,
     Iter,
     Load,
     MathFunc,
+    Select,
     Symbol,
     VectorLoad,
     walk,
@@ -240,7 +242,7 @@ class _Collector:
         if own or node.statement in self.reordered:
             self.own.setdefault(name, set()).add(Reordered(node.statement))
         found = self.chosen.setdefault(name, set())
-        for condition in deciding:
+        for condition in (*deciding, *_kept_by(node)):
             found.update(_names(condition))
 
     def reads(self, name: str, exprs: tuple[Expr, ...]) -> None:
@@ -249,6 +251,21 @@ class _Collector:
             found = {a for part in walk(expr) if (a := accuracy(part)) is not None}
             if found:
                 self.own.setdefault(name, set()).update(found)
+
+
+def _kept_by(node: Assign | Declare | SetLocal) -> Iterator[Expr]:
+    """Yield the condition under which alone a node changes its target.
+
+    The larger or smaller of two values is no such choice: it changes as little as they do.
+    """
+    value = node.value
+    if not isinstance(value, Select):
+        return
+    kept = node.target if isinstance(node, Assign) else Symbol(node.name, node.dtype, node.lanes)
+    condition = value.condition
+    sides = (condition.left, condition.right) if isinstance(condition, Compare) else ()
+    if value.otherwise == kept and not (value.then in sides and kept in sides):
+        yield condition
 
 
 def _names(expr: Expr) -> Iterator[str]:

@@ -136,8 +136,8 @@ def both(left, right):
 @pytest.mark.parametrize(
     "guard,expected",
     [
-        (compare(">=", "i", 2), "for i in range(max(0, 2), N):"),
-        (compare(">", "i", 2), "for i in range(max(0, 3), N):"),
+        (compare(">=", "i", 2), "for i in range(2, N):"),
+        (compare(">", "i", 2), "for i in range(3, N):"),
         (compare("<", "i", 5), "for i in range(0, min(N, 5)):"),
         (compare(">=", "M", plus("i", 2)), "for i in range(0, min(N, M - 1)):"),
         (compare("==", "i", "M"), "for i in range(max(0, M), min(N, M + 1)):"),

@@ -241,3 +241,30 @@ def test_powers_by_products_are_within_their_bounds(fp):
     assert all(result.holds for result in found.compare(x))
     assert ("po_products_f64(" in found.source) == (fp == "reassociate")
     assert ("po_precise_f64(" in found.source) == (fp == "strict")
+
+
+def chosen_element(A, B):
+    C = A @ B
+    y = np.zeros_like(C)
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            if C[i, j] > 3.0:
+                y[i, j] = 1.0
+    return y
+
+
+def larger_element(A, B):
+    C = A @ B
+    y = np.zeros_like(C)
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            if C[i, j] > y[i, j]:
+                y[i, j] = C[i, j]
+    return y
+
+
+def test_stores_of_choices_are_decided_by_inexact_data():
+    (y,) = contract_of(chosen_element, A, B).outputs
+    assert y.decided
+    (y,) = contract_of(larger_element, A, B).outputs
+    assert y.reductions

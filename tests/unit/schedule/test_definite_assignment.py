@@ -176,7 +176,11 @@ CASES = {
     read_before: {"s"},
 }
 
-KEPT = (last_is_read, read_before, decided_by_itself)  # the next iteration, or what follows, reads the scalar
+KEPT = (
+    last_is_read,
+    read_before,
+    decided_by_itself,
+)  # the next iteration, or what follows, reads the scalar
 
 
 def arguments():
