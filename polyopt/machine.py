@@ -12,6 +12,9 @@ USUAL_HERTZ = 3.0e9  # of a core of which nothing is known
 LAST_CACHE = 16  # bytes that a core reads from L3 in a cycle: 8 to 32, whatever its vectors
 
 
+MASKED = 64  # bytes of vectors of which parts are loaded and stored by one instruction
+
+
 @dataclass(frozen=True, slots=True)
 class Machine:
     """A CPU: sizes in bytes, caches per core except `l3`, which all cores share.
@@ -32,6 +35,11 @@ class Machine:
     l2_ways: int = 8
     l3_ways: int = 16
     fma_units: int = 2
+
+    @property
+    def has_masks(self) -> bool:
+        """Whether one instruction loads or stores some lanes of a vector, of any element type."""
+        return self.vector_bytes >= MASKED
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,9 +38,6 @@ from polyopt.ir.nodes import map_bodies, own_expressions
 from polyopt.ir.scop import Role
 from polyopt.machine import Machine
 
-MASKED = 64
-"""Bytes of the vectors from which on processors store some lanes of any element type."""
-
 MOST = 24
 """Operations under conditions above which most of them are better left out."""
 
@@ -49,7 +46,7 @@ _DIVISIONS = frozenset({BinaryOp.FLOORDIV, BinaryOp.MOD})
 
 def choose_stores(fn: LoopFunction, machine: Machine) -> LoopFunction:
     """Return `fn` with stores under conditions as stores of choices, where lanes gain from it."""
-    if machine.vector_bytes >= MASKED:
+    if machine.has_masks:
         return fn
     rows = row_arrays(fn)
     fixed = frozenset(a.name for a in fn.arrays if a.role in (Role.FAULT, Role.INPUT))

@@ -270,12 +270,9 @@ def _vectors(loop: For, trips: Amount, lanes: int, machine: Machine) -> Amount:
     left = trips.value - whole * lanes
     if iterators(loop.lower, loop.upper):
         whole, left = trips.value / lanes - (lanes - 1) / (2 * lanes), (lanes - 1) / 2
-    is_masked = machine.vector_bytes >= MASKED and loop.kind is LoopKind.VECTOR
+    is_masked = machine.has_masks and loop.kind is LoopKind.VECTOR
     rest = min(left, 1.0) if is_masked else left
     return Amount(max(0.0, whole) + rest, (trips / lanes).formula)
-
-
-MASKED = 64  # bytes of vectors of which parts are loaded and stored by one instruction
 
 
 def compiler_vectorizes(loop: For) -> bool:
