@@ -148,12 +148,7 @@ def _with_vector(schedule: Schedule, label: str, position: int) -> Schedule | No
 
 def _is_guarded(schedule: Schedule, label: str) -> bool:
     """Tell whether some lanes run fewer statements than others: their vectors are in parts."""
-    band = find_band(schedule.tree, label)
-    if not isinstance(band.child, Sequence):
-        return False
-    _, domain = path_to(schedule.tree, schedule.scop, label)
-    lanes = band.members[-1]
-    first, *others = (values_of(domain.intersect(part.domain), lanes) for part in band.child.parts)
+    first, *others = _lane_values(schedule, label)
     return not all(first.is_equal(other) for other in others)
 
 
@@ -162,14 +157,19 @@ def _keeps_locals(schedule: Schedule, label: str) -> bool:
 
     Loops of their own would keep these in rows; code for a few iterations costs less.
     """
-    band = find_band(schedule.tree, label)
-    _, domain = path_to(schedule.tree, schedule.scop, label)
-    assert isinstance(band.child, Sequence)
-    lanes = band.members[-1]
-    first, *others = (values_of(domain.intersect(part.domain), lanes) for part in band.child.parts)
+    first, *others = _lane_values(schedule, label)
     if not all(are_near(first, other) for other in others):
         return False
     return bool(_local_temporaries(schedule, [label]))
+
+
+def _lane_values(schedule: Schedule, label: str) -> list[isl.UnionSet]:
+    """Return the iterations of a band's last loop in which each part of its body runs."""
+    band = find_band(schedule.tree, label)
+    _, domain = path_to(schedule.tree, schedule.scop, label)
+    body = band.child
+    parts = [p.domain for p in body.parts] if isinstance(body, Sequence) else [domain]
+    return [values_of(domain.intersect(part), band.members[-1]) for part in parts]
 
 
 def _peel(schedule: Schedule, label: str) -> Schedule | None:
