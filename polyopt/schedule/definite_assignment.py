@@ -32,6 +32,7 @@ from polyopt.ir.names import fresh_name, has_iterator, reads
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Role, Scop, Statement
 from polyopt.ir.types import DType
+from polyopt.schedule.speculation import changed_before, place_of
 
 MOST = 8
 """Comparisons whose combinations are tried."""
@@ -71,14 +72,14 @@ def _is_set(writes: Sequence[Statement], statements: Sequence[Statement]) -> boo
     domain = _unnamed(first)
     if not all(_unnamed(other).is_equal(domain) for other in writes) or _waits(writes, statements):
         return False
-    after = _place(writes[-1], depth) + 1
+    after = place_of(writes[-1], depth) + 1
     is_always = _is_decided(writes, None, after, statements)
     readers = [s for s in statements if any(load.array == name for load in s.loads)]
     if any(load.array == name for load in first.loads):
         return False  # it reads what an earlier iteration left
     for reader in readers:
         if _is_inside(reader, first):
-            if not _is_decided(writes, reader.guard, _place(reader, depth), statements):
+            if not _is_decided(writes, reader.guard, place_of(reader, depth), statements):
                 return False
         elif not is_always:
             return False
@@ -105,7 +106,9 @@ def _is_inside(reader: Statement, first: Statement) -> bool:
         return False
     inner = len(reader.iters) - len(first.iters)
     around = _unnamed(reader).project_out(isl.dim_type.set, len(first.iters), inner)
-    return _place(reader, depth) > _place(first, depth) and bool(around.is_subset(_unnamed(first)))
+    return place_of(reader, depth) > place_of(first, depth) and bool(
+        around.is_subset(_unnamed(first))
+    )
 
 
 def _is_decided(
@@ -117,15 +120,9 @@ def _is_decided(
     """Tell whether one of `writes` happens before a place in the body where `condition` holds."""
     first = writes[0]
     depth = len(first.order) - 1
-    before = [write for write in writes if _place(write, depth) < place]
+    before = [write for write in writes if place_of(write, depth) < place]
     guards = [write.guard for write in before if write.guard is not None]
-    changed = {
-        other.target.array
-        for other in statements
-        if len(other.order) > depth
-        and other.order[:depth] == first.order[:depth]
-        and _place(first, depth) <= _place(other, depth) < place
-    }
+    changed = changed_before(first, place, statements)
     return not any(changed & reads(guard) for guard in guards) and _implies(condition, guards)
 
 
@@ -187,7 +184,7 @@ def _begun(name: str, scop: Scop) -> Scop:
     for statement in scop.statements:
         order = statement.order
         if len(order) > depth and order[:depth] == first.order[:depth]:
-            place = integer(2 * _place(statement, depth) + 1)
+            place = integer(2 * place_of(statement, depth) + 1)
             statement = statement.at((*order[:depth], place, *order[depth + 1 :]))
         if statement.name == first.name:
             found.append(_start(statement, scop))
@@ -200,7 +197,7 @@ def _start(first: Statement, scop: Scop) -> Statement:
     name = fresh_name(f"{first.target.array}_start", (s.name for s in scop.statements))
     dtype = first.target.dtype
     zero = Const(0.0 if dtype.is_float else False if dtype is DType.BOOL else 0, dtype)
-    place = integer(_place(first, len(first.order) - 1) - 1)
+    place = integer(place_of(first, len(first.order) - 1) - 1)
     domain = first.domain.set_tuple_name(name)
     return Statement(
         name,
@@ -217,9 +214,3 @@ def _start(first: Statement, scop: Scop) -> Statement:
 
 def _unnamed(statement: Statement) -> isl.Set:
     return statement.domain.reset_tuple_id()
-
-
-def _place(statement: Statement, depth: int) -> int:
-    place = statement.order[depth]
-    assert isinstance(place, Const)
-    return int(place.value.real)

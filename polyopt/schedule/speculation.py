@@ -103,32 +103,36 @@ def _covers(write: Statement, reader: Statement, statements: Sequence[Statement]
     """Tell whether `write` runs before `reader`, in the same iteration, wherever `reader` does."""
     if write is reader or write.iters != reader.iters or write.guard is None:
         return False
-    if write.order[:-1] != reader.order[:-1] or not _place(write) < _place(reader):
+    depth = len(write.order) - 1
+    if write.order[:-1] != reader.order[:-1] or place_of(write, depth) >= place_of(reader, depth):
         return False
     if not _conjuncts(write.guard) <= _conjuncts(reader.guard):
         return False
     renamed = reader.domain.set_tuple_name(write.domain.get_tuple_name())
     if not renamed.is_subset(write.domain):
         return False
-    decides = reads(write.guard)
-    depth = len(write.order) - 1
-    return not any(
-        other.target.array in decides
-        and other.order[:depth] == write.order[:depth]
-        and _place(write) <= _constant(other.order[depth]) < _place(reader)
+    changed = changed_before(write, place_of(reader, depth), statements)
+    return changed.isdisjoint(reads(write.guard))
+
+
+def changed_before(first: Statement, place: int, statements: Sequence[Statement]) -> frozenset[str]:
+    """Return what statements of the body of `first` write, from it on and before a place."""
+    depth = len(first.order) - 1
+    return frozenset(
+        other.target.array
         for other in statements
         if len(other.order) > depth
+        and other.order[:depth] == first.order[:depth]
+        and place_of(first, depth) <= place_of(other, depth) < place
     )
+
+
+def place_of(statement: Statement, depth: int) -> int:
+    """Return a statement's place in the body of `depth` entries of its order."""
+    place = statement.order[depth]
+    assert isinstance(place, Const)
+    return int(place.value.real)
 
 
 def _conjuncts(guard: Expr | None) -> frozenset[Expr]:
     return frozenset() if guard is None else frozenset(operands(guard, BinaryOp.AND))
-
-
-def _place(statement: Statement) -> int:
-    return _constant(statement.order[-1])
-
-
-def _constant(place: Expr) -> int:
-    assert isinstance(place, Const)
-    return int(place.value.real)
